@@ -297,7 +297,7 @@ func (w *world) AcquireImages(context.Context, *v1.Pod) (func(), error) {
 func TestOptionalSubsystemsAreConnected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, table := &world{calls: map[string]int{}}, new(podworker.Table)
-		allocated, err := allocation.Open(allocation.Config{Dir: t.TempDir(), SourcesReady: table.Synced, Changed: table.PodChanged})
+		allocated, err := allocation.Open(allocation.Config{Dir: t.TempDir(), Pods: table})
 		require.NoError(t, err)
 		var reasons sync.Map
 		n := start(t, agent.Config{

@@ -66,22 +66,16 @@ type Config struct {
 	// Node has the properties of the node that make resizes infeasible.
 	Node NodeConstraints
 
-	// SourcesReady reports whether all sources have synced; no resize is decided before that. If
-	// nil, they have.
-	SourcesReady func() bool
+	// Pods are the pods of the node, a podworker.Table. If nil, all sources have synced, and
+	// the next sync of a pod applies a change.
+	Pods Pods
 
 	// AllInit permits resizes of all init containers, not only of sidecars.
 	InitContainers bool
 
 	// Period is the interval at which Run retries pending resizes; zero means 3 minutes.
-	// EarlyPeriod is the interval until SourcesReady; zero means 30 seconds.
+	// EarlyPeriod is the interval until all sources have synced; zero means 30 seconds.
 	Period, EarlyPeriod time.Duration
-
-	// Changed is called when the allocation or the resize conditions of a pod have changed
-	// for a reason other than a call for that pod. The pod should be synced
-	// (podworker.Table.PodChanged). It must not block or call the Manager. If nil, the next
-	// sync applies the change.
-	Changed func(uid types.UID)
 
 	// Record records an event. It must not block. If nil, events are dropped.
 	Record func(runtime.Event)
@@ -91,6 +85,17 @@ type Config struct {
 
 	// Hooks are called by the Manager.
 	Hooks Hooks
+}
+
+// Pods are the pods of a node, as the [Manager] requires them. The methods must not block or call
+// the Manager.
+type Pods interface {
+	// Synced reports whether all sources have synced; no resize is decided before that.
+	Synced() bool
+
+	// PodChanged is called when the allocation or the resize conditions of a pod have changed
+	// for a reason other than a call for that pod. The pod should be synced.
+	PodChanged(uid types.UID)
 }
 
 // Hooks are called as a [Manager] works; they must not block or call the Manager. Any may be nil.

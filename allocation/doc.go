@@ -14,7 +14,7 @@
 //
 // # Usage
 //
-//	m, err := allocation.Open(allocation.Config{Dir: dir, Admit: fits, Changed: resync})
+//	m, err := allocation.Open(allocation.Config{Dir: dir, Admit: fits, Pods: table})
 //	err = m.Run(ctx) // retries pending resizes until ctx is done
 //
 // A Manager is a pipeline.Allocation and a pipeline.Admitter. Its ResizeState(uid).Conditions() and

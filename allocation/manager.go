@@ -82,11 +82,8 @@ func Open(cfg Config) (*Manager, error) {
 	if cfg.Admit == nil {
 		cfg.Admit = func(context.Context, Request) *runtime.Rejection { return nil }
 	}
-	if cfg.SourcesReady == nil {
-		cfg.SourcesReady = func() bool { return true }
-	}
-	if cfg.Changed == nil {
-		cfg.Changed = func(types.UID) {}
+	if cfg.Pods == nil {
+		cfg.Pods = anyPods{}
 	}
 	if cfg.Record == nil {
 		cfg.Record = func(runtime.Event) {}
@@ -458,3 +455,9 @@ func (m *Manager) erase(uid types.UID) {
 }
 
 func (m *Manager) path(uid types.UID) string { return filepath.Join(m.cfg.Dir, fileName(uid)) }
+
+// anyPods are the pods of a node whose sources have synced.
+type anyPods struct{}
+
+func (anyPods) Synced() bool         { return true }
+func (anyPods) PodChanged(types.UID) {}

@@ -82,19 +82,24 @@ func (d *desk) open(t *testing.T) *desk {
 	return d
 }
 
+// Synced implements allocation.Pods.
+func (d *desk) Synced() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return !d.notYet
+}
+
+// PodChanged implements allocation.Pods.
+func (d *desk) PodChanged(uid types.UID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.changed = append(d.changed, uid)
+}
+
 func newDesk(t *testing.T, cfg allocation.Config) *desk {
 	d := &desk{room: -1}
 	cfg.Admit = d.admit
-	cfg.SourcesReady = func() bool {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		return !d.notYet
-	}
-	cfg.Changed = func(uid types.UID) {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		d.changed = append(d.changed, uid)
-	}
+	cfg.Pods = d
 	cfg.Record = func(e runtime.Event) {
 		d.events = append(d.events, e.Object.Name+" "+e.Type+" "+e.Reason+" "+e.Message)
 	}

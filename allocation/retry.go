@@ -17,7 +17,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	}
 	for {
 		period := m.cfg.Period
-		if !m.cfg.SourcesReady() {
+		if !m.cfg.Pods.Synced() {
 			period = m.cfg.EarlyPeriod
 		}
 		timer := time.NewTimer(period)
@@ -35,7 +35,7 @@ func (m *Manager) Run(ctx context.Context) error {
 }
 
 // Retry decides about all pending resizes and returns how many were allocated. It does nothing
-// until Config.SourcesReady. Infeasible resizes are skipped until the pod requests other resources. Retry
+// until all sources have synced. Infeasible resizes are skipped until the pod requests other resources. Retry
 // is the synchronous step of Run and may be called for triggers that Run does not detect, such as
 // "pod_terminated"; trigger is passed to Hooks.Decided.
 func (m *Manager) Retry(ctx context.Context, trigger string) (allocated int) {
@@ -47,7 +47,7 @@ func (m *Manager) Retry(ctx context.Context, trigger string) (allocated int) {
 // retry is Retry with deciding locked. Config.Changed is not called for the pod self, which is
 // being synced.
 func (m *Manager) retry(ctx context.Context, trigger string, self types.UID) (allocated int) {
-	if !m.cfg.SourcesReady() {
+	if !m.cfg.Pods.Synced() {
 		return 0
 	}
 	for _, w := range m.pending() {
@@ -58,7 +58,7 @@ func (m *Manager) retry(ctx context.Context, trigger string, self types.UID) (al
 			allocated++
 		}
 		if w.desired.UID != self && m.ResizeState(w.desired.UID) != w.state {
-			m.cfg.Changed(w.desired.UID)
+			m.cfg.Pods.PodChanged(w.desired.UID)
 		}
 	}
 	return allocated

@@ -23,7 +23,7 @@
 //	release, err := m.AcquireImages(ctx, pod)      // while a pod is started
 //	images := m.NodeImages(ctx, 50)          // for the node status
 //
-// To replace the ranking, set [Config.Rank].
+// To replace the ranking, set [Policy.Rank].
 //
 // # Concurrency
 //

@@ -84,9 +84,9 @@ func ExampleInputs_rank() {
 	plan, err := imagegc.Inputs{
 		Records: []imagegc.Record{image("small", 10, 9*time.Hour), image("large", 30, time.Hour), image("unused", 30, 2*time.Hour)},
 		Space:   imagegc.Space{Capacity: 100, Available: 2},
-		Rank: func(a, b *imagegc.Record) (int, string) {
+		Policy: imagegc.Policy{Rank: func(a, b *imagegc.Record) (int, string) {
 			return cmp.Compare(b.Image.Size, a.Image.Size), "size"
-		},
+		}},
 		Since: now.Add(-1000 * time.Hour), Now: now,
 	}.Plan()
 	if err != nil {

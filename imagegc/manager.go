@@ -34,13 +34,6 @@ type Config struct {
 	// Policy determines which images are removed.
 	Policy Policy
 
-	// Rank replaces the order in which candidates are removed: order is negative if a is
-	// removed before b, and reason explains it in the [Decision]. Zero leaves the
-	// pair to the kubelet's order: the least recently used first, then those that were
-	// detected first. The order must be a strict weak ordering that depends on the arguments
-	// only. If nil, the kubelet's order is used.
-	Rank func(a, b *Record) (order int, reason string)
-
 	// Period is the interval between passes. Zero means 5 minutes.
 	Period time.Duration
 

@@ -135,7 +135,7 @@ func (m *Manager) pass(ctx context.Context, all bool) (report Report, err error)
 func (m *Manager) inputs(space Space, now time.Time, all bool) Inputs {
 	return Inputs{
 		Records: m.records, Space: space, Policy: m.cfg.Policy, Since: m.since,
-		All: all, Rank: m.cfg.Rank, Now: now,
+		All: all, Now: now,
 	}
 }
 

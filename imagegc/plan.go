@@ -50,9 +50,6 @@ type Inputs struct {
 	// All removes all candidates, regardless of the thresholds.
 	All bool
 
-	// Rank replaces the ranking of images, as [Config.Rank]. If nil, the kubelet's order is used.
-	Rank func(a, b *Record) (order int, reason string)
-
 	Now time.Time
 }
 
@@ -193,8 +190,8 @@ func (in *Inputs) decisions(policy *Policy) []Decision {
 
 // compare ranks by Rank, then by defaultRank, then by ID.
 func (in *Inputs) compare(a, b *Record) (order int, reason string) {
-	if in.Rank != nil {
-		if order, reason := in.Rank(a, b); order != 0 {
+	if in.Policy.Rank != nil {
+		if order, reason := in.Policy.Rank(a, b); order != 0 {
 			return order, cmp.Or(reason, "custom rank")
 		}
 	}

@@ -218,14 +218,14 @@ func TestCustomRank(t *testing.T) {
 	in := imagegc.Inputs{
 		Records: []imagegc.Record{record("small:1", 100, 50, 1), record("big:1", 100, 10, 90)},
 		Space:   imagegc.Space{Capacity: 100, Available: 5}, Now: t0,
-		Rank: func(a, b *imagegc.Record) (int, string) { return int(b.Image.Size) - int(a.Image.Size), "size" },
+		Policy: imagegc.Policy{Rank: func(a, b *imagegc.Record) (int, string) { return int(b.Image.Size) - int(a.Image.Size), "size" }},
 	}
 	plan, err := in.Plan()
 	require.NoError(t, err)
 	assert.Equal(t, []string{"sha256:big:1"}, goers(plan))
 	assert.Equal(t, "size", plan.Decisions[0].RankReason)
 	assert.Empty(t, plan.Decisions[1].RankReason)
-	in.Rank = nil
+	in.Policy.Rank = nil
 	plan, err = in.Plan()
 	require.NoError(t, err)
 	assert.Equal(t, "last used", plan.Decisions[0].RankReason)

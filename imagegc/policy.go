@@ -47,6 +47,13 @@ type Policy struct {
 
 	// TTL overrides MaxAge for some images; the first matching pattern applies.
 	TTL []TTL
+
+	// Rank replaces the order in which candidates are removed: order is negative if a is
+	// removed before b, and reason explains it in the [Decision]. Zero leaves the
+	// pair to the kubelet's order: the least recently used first, then those that were
+	// detected first. The order must be a strict weak ordering that depends on the arguments
+	// only. If nil, the kubelet's order is used.
+	Rank func(a, b *Record) (order int, reason string) `json:"-"`
 }
 
 // A TTL is how long images that match Pattern may be unused. If After is zero, there is no

@@ -39,7 +39,7 @@ func (r *run) newAllocation(a *Agent, table *podworker.Table) (*allocation.Manag
 	node := cpuList(nodeCPU)
 	m, err := allocation.Open(allocation.Config{
 		Dir: filepath.Join(r.dir, "allocation"), Node: allocation.NodeConstraints{Allocatable: node},
-		SourcesReady: table.Synced, Changed: table.PodChanged,
+		Pods: table,
 		Admit: func(_ context.Context, req allocation.Request) *runtime.Rejection {
 			for _, failure := range admission.Fit(req.Pod, req.Others, admission.Node{Allocatable: node}) {
 				return &failure.Rejection

@@ -97,7 +97,7 @@ func study(ctx context.Context, cfg cluster.Config, out io.Writer, dir string, p
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "ranking\tpods evicted\tof high priority\thours of work lost\tOOM kills\t")
 	for _, r := range rankings {
-		cfg.Policies.Evict, cfg.Hooks.Sample = r.rank, progress
+		cfg.Kubelet.Eviction.Rank, cfg.Hooks.Sample = r.rank, progress
 		c, err := cluster.New(cfg)
 		if err != nil {
 			return err

@@ -114,12 +114,12 @@ func TestUnusedImagesAreRemovedWhenTheDiskIsFull(t *testing.T) {
 	assert.Contains(t, got, "/n unpulled a", "the least recently used one")
 	assert.NotContains(t, got, "unpulled b")
 
-	cfg.Policies.Images = func(a, b *imagegc.Record) (int, string) { return -strings.Compare(a.Image.ID, b.Image.ID), "last name" }
+	cfg.Kubelet.ImageGC.Rank = func(a, b *imagegc.Record) (int, string) { return -strings.Compare(a.Image.ID, b.Image.ID), "last name" }
 	cfg.Duration = 4 * time.Hour
 	assert.Contains(t, history(t, cfg, cluster.ImageRemoved), "unpulled c", "by another rank")
 
 	cfg.Kubelet.Eviction.Thresholds = []eviction.Threshold{{Signal: eviction.NodeFSAvailable, Value: eviction.Value{Percentage: 0.15}}}
-	cfg.Policies.Images = nil
+	cfg.Kubelet.ImageGC.Rank = nil
 	got = history(t, cfg, cluster.ImageRemoved, cluster.NodeConditions, cluster.PodEvicted)
 	assert.Contains(t, got, "DiskPressure")
 	assert.Contains(t, got, "unpulled b", "the eviction manager removes all unused ones")
@@ -172,7 +172,7 @@ func TestPodsAreEvictedByTheRealPolicy(t *testing.T) {
 
 	cfg.Hooks.Event = nil
 	cfg.Kubelet.Eviction.Thresholds[0].GracePeriod = 0
-	cfg.Policies.Evict = func(_ eviction.Signal, a, b *eviction.Candidate) (int, string) {
+	cfg.Kubelet.Eviction.Rank = func(_ eviction.Signal, a, b *eviction.Candidate) (int, string) {
 		return strings.Compare(a.Pod.Name, b.Pod.Name), "name"
 	}
 	report = run(t, cfg)

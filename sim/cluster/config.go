@@ -68,14 +68,9 @@ type Kubelet struct {
 // Policies are decisions as functions. A function must depend on its arguments only, must not
 // modify them, and is not called concurrently. A [Pod] that it gets has all fields filled in:
 // its name, effective requests and restart policy. If a function is nil, the decision is
-// Kubernetes'.
+// Kubernetes'. The ranks of pods and images for removal are those of Kubelet.Eviction and
+// Kubelet.ImageGC.
 type Policies struct {
-	// Evict ranks pods for eviction, as eviction.Policy.Rank.
-	Evict func(s eviction.Signal, a, b *eviction.Candidate) (order int, reason string)
-
-	// Images ranks images for removal, as imagegc.Config.Rank.
-	Images func(a, b *imagegc.Record) (order int, reason string)
-
 	// Backoff returns the delay between the exit of a container and its restart. A
 	// negative delay counts as zero. The default is that of plan.Backoff: no delay for the
 	// first restart, then 10 seconds, doubled for each further one up to 5 minutes.

@@ -38,7 +38,7 @@
 //		Nodes: slices.Repeat([]cluster.Node{{Capacity: cluster.Resources{CPU: 16000, Memory: 64 << 30, Disk: 200 << 30}}}, 100),
 //		Pods:  pods, // or those of a trace: package sim/cluster/trace
 //		Duration: 24 * time.Hour,
-//		Policies: cluster.Policies{Evict: youngestFirst},
+//		Kubelet:  cluster.Kubelet{Eviction: eviction.Policy{Rank: youngestFirst}},
 //		Hooks:    cluster.Hooks{Sample: func(s cluster.Sample) { fmt.Fprintln(os.Stderr, s) }},
 //	})
 //	report, err := c.Run(ctx)

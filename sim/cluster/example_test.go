@@ -53,11 +53,11 @@ func ExamplePolicies() {
 			{Name: "young", Arrival: time.Minute, Memory: cluster.Constant(100 << 20)},
 		},
 		Duration: 4 * time.Hour,
-		Policies: cluster.Policies{
-			Evict: func(_ eviction.Signal, a, b *eviction.Candidate) (order int, reason string) {
+		Kubelet: cluster.Kubelet{Eviction: eviction.Policy{
+			Rank: func(_ eviction.Signal, a, b *eviction.Candidate) (order int, reason string) {
 				return b.Created.Compare(a.Created), "least work lost"
 			},
-		},
+		}},
 	})
 	if err != nil {
 		log.Fatal(err)

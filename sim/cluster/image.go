@@ -120,7 +120,7 @@ func (n *node) collectPeriodically() {
 func (n *node) collectImages(all bool) (removed int) {
 	c := n.cluster
 	in := imagegc.Inputs{
-		Policy: c.cfg.Kubelet.ImageGC, Rank: c.cfg.Policies.Images, Since: epoch, Now: c.time(), All: all,
+		Policy: c.cfg.Kubelet.ImageGC, Since: epoch, Now: c.time(), All: all,
 		Space: imagegc.Space{Capacity: uint64(n.capacity.Disk), Available: uint64(max(n.capacity.Disk-n.info.Used.Disk, 0))},
 	}
 	for _, img := range n.images {

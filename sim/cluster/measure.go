@@ -92,7 +92,6 @@ func (n *node) evictionPass() {
 		Policy: c.cfg.Kubelet.Eviction, Now: c.time(), Last: n.last,
 		Summary: n.summary(),
 	}
-	in.Policy.Rank = c.cfg.Policies.Evict
 	// Pods only matter if they exceed a limit of their own, or if they are ranked.
 	n.addPods(&in, func(p *pod) bool { return p.spec.Limits.Disk > 0 && p.disk > p.spec.Limits.Disk })
 	plan := in.Plan()

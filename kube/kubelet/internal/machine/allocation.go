@@ -34,7 +34,7 @@ func NewAllocation(b stores.Base, d AllocationDeps) (*allocation.Manager, error)
 	node := NodeAdmission{Machine: AdmissionNode(b, d.total.Allocatable), Object: d.object, Read: d.read, Leaving: b.Pods.Leaving, Devices: d.devices}
 	cfg := allocation.Config{
 		Dir: filepath.Join(b.Config.RootDir, "allocation"), Node: facts, InitContainers: true,
-		Admit: node.Admit, Refresh: node.Refresh, SourcesReady: b.Pods.Synced, Changed: b.Pods.PodChanged,
+		Admit: node.Admit, Refresh: node.Refresh, Pods: b.Pods,
 		Hooks: b.Metrics.Allocation(), Record: b.Record, Logger: b.Logger,
 	}
 	if err := compose.Apply(b.Config.Adjust, "Allocation", &cfg); err != nil {
