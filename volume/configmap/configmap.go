@@ -1,7 +1,6 @@
 package configmap
 
 import (
-	"cmp"
 	"errors"
 
 	v1 "k8s.io/api/core/v1"
@@ -34,7 +33,7 @@ func New(cfg Config) (*Plugin, error) {
 	}
 	return &Plugin{fileplugin.New(fileplugin.Config{
 		Name: Name, Package: "configmap", Source: source, Mounter: cfg.Mounter,
-		Objects: cmp.Or[volume.Objects](cfg.Objects, fileplugin.NoObjects{}),
+		Objects: cfg.Objects,
 		Empty: func(name string) v1.VolumeSource {
 			return v1.VolumeSource{ConfigMap: &v1.ConfigMapVolumeSource{LocalObjectReference: v1.LocalObjectReference{Name: name}}}
 		},

@@ -7,7 +7,7 @@
 //
 // # Usage
 //
-//	plugin, err := downward.New(downward.Config{Allocatable: node.Allocatable, Tmpfs: emptyDir.Tmpfs()})
+//	plugin, err := downward.New(downward.Config{Tmpfs: emptyDir.Tmpfs()})
 //	// plugin is a volume.Plugin for volume.Config.Plugins
 //
 // # Concurrency

@@ -14,11 +14,8 @@ const Name = "kubernetes.io/downward-api"
 
 // A Config configures a [Plugin].
 type Config struct {
-	// Allocatable returns the resources of the node for pods, which are the limits of
-	// containers without limits. If nil, these are 0.
-	Allocatable func() v1.ResourceList
-
-	// Tmpfs keeps the files in memory ; see emptydir.Plugin.Tmpfs. Required.
+	// Tmpfs keeps the files in memory; see emptydir.Plugin.Tmpfs. Its Allocatable are the
+	// limits of containers without limits. Required.
 	Tmpfs *emptydir.Tmpfs
 }
 
@@ -32,7 +29,7 @@ func New(cfg Config) (*Plugin, error) {
 		return nil, errors.New("downward: Config.Tmpfs or its Mounter is nil")
 	}
 	return &Plugin{fileplugin.New(fileplugin.Config{
-		Name: Name, Package: "downward", Source: source, Tmpfs: cfg.Tmpfs, Mounter: cfg.Tmpfs.Mounter, Allocatable: cfg.Allocatable,
+		Name: Name, Package: "downward", Source: source, Tmpfs: cfg.Tmpfs, Mounter: cfg.Tmpfs.Mounter,
 		Empty: func(string) v1.VolumeSource {
 			return v1.VolumeSource{DownwardAPI: new(v1.DownwardAPIVolumeSource)}
 		},

@@ -19,8 +19,7 @@ import (
 // vol-53
 func TestLabelsThatChangeAreSeen(t *testing.T) {
 	p, err := downward.New(downward.Config{
-		Allocatable: func() v1.ResourceList { return v1.ResourceList{v1.ResourceCPU: resource.MustParse("4")} },
-		Tmpfs:       &emptydir.Tmpfs{Mounter: new(volumetest.Mounter)},
+		Tmpfs: &emptydir.Tmpfs{Mounter: new(volumetest.Mounter), Allocatable: v1.ResourceList{v1.ResourceCPU: resource.MustParse("4")}},
 	})
 	require.NoError(t, err)
 	s := &volume.Spec{Volume: &v1.Volume{Name: "info", VolumeSource: v1.VolumeSource{DownwardAPI: &v1.DownwardAPIVolumeSource{Items: []v1.DownwardAPIVolumeFile{

@@ -30,7 +30,7 @@ func TestThePluginKeepsTheContract(t *testing.T) {
 
 func plugin(t *testing.T, mounter volume.Mounter) *emptydir.Plugin {
 	t.Helper()
-	p, err := emptydir.New(emptydir.Config{Mounter: mounter, NoSwap: func() bool { return true }})
+	p, err := emptydir.New(emptydir.Config{Mounter: mounter, NoSwap: new(true)})
 	require.NoError(t, err)
 	return p
 }

@@ -26,13 +26,13 @@ type Config struct {
 	// Mounter mounts tmpfs and hugetlbfs. Required.
 	Mounter volume.Mounter
 
-	// Allocatable returns the resources of the node for pods, which bound the size of a
-	// tmpfs. If nil, they are unknown.
-	Allocatable func() v1.ResourceList
+	// Allocatable are the resources of the node for pods, which bound the size of a tmpfs. If
+	// nil, they are unknown.
+	Allocatable v1.ResourceList
 
-	// NoSwap reports whether tmpfs supports the option noswap. If nil, the version of the
-	// kernel determines it, and it is not supported in a user namespace.
-	NoSwap func() bool
+	// NoSwap is whether tmpfs supports the option noswap. If nil, the version of the kernel
+	// determines it, and it is not supported in a user namespace.
+	NoSwap *bool
 
 	// Quotas accounts for the usage of volumes on disk of pods with hostUsers: false, whose
 	// processes cannot change that; see [NewProjectQuotas]. If nil, or if it does not support
@@ -55,12 +55,12 @@ func New(cfg Config) (*Plugin, error) {
 		return nil, errors.New("emptydir: Config.Mounter is nil")
 	}
 	if cfg.NoSwap == nil {
-		cfg.NoSwap = kernelNoSwap
+		cfg.NoSwap = new(kernelNoSwap())
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Plugin{cfg, Tmpfs{cfg.Mounter, cfg.Allocatable, cfg.NoSwap, cfg.Logger}}, nil
+	return &Plugin{cfg, Tmpfs{cfg.Mounter, cfg.Allocatable, *cfg.NoSwap, cfg.Logger}}, nil
 }
 
 // Tmpfs returns the mounter of tmpfs, for other plugins.

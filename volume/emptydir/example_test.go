@@ -21,7 +21,7 @@ func Example() {
 	}
 	defer os.RemoveAll(root)
 	mounter := new(volumetest.Mounter) // in memory; mount.New("") is the machine's
-	plugin, err := emptydir.New(emptydir.Config{Mounter: mounter, NoSwap: func() bool { return false }})
+	plugin, err := emptydir.New(emptydir.Config{Mounter: mounter, NoSwap: new(false)})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -21,9 +21,9 @@ import (
 // use for different directories.
 type Tmpfs struct {
 	Mounter     volume.Mounter
-	Allocatable func() v1.ResourceList // of the node; nil: unknown
-	NoSwap      func() bool            // whether tmpfs supports the option noswap
-	Logger      *slog.Logger           // nil: discarded
+	Allocatable v1.ResourceList // of the node for pods; nil: unknown
+	NoSwap      bool            // tmpfs supports the option noswap
+	Logger      *slog.Logger    // nil: discarded
 }
 
 // Mount mounts a tmpfs for the pod at dir, which it creates, unless one is mounted. It remounts a tmpfs
@@ -37,11 +37,7 @@ func (t *Tmpfs) Mount(dir string, pod *v1.Pod, sizeLimit *resource.Quantity, fur
 	if err != nil {
 		return err
 	}
-	var allocatable v1.ResourceList
-	if t.Allocatable != nil {
-		allocatable = t.Allocatable()
-	}
-	size := Size(pod, sizeLimit, allocatable)
+	size := Size(pod, sizeLimit, t.Allocatable)
 	if mounted && isTmpfs(dir, size) {
 		return nil
 	}
@@ -55,7 +51,7 @@ func (t *Tmpfs) Mount(dir string, pod *v1.Pod, sizeLimit *resource.Quantity, fur
 	}
 	switch {
 	case point == nil:
-		if t.NoSwap != nil && t.NoSwap() {
+		if t.NoSwap {
 			options = append(options, "noswap")
 		}
 		return t.Mounter.MountSensitiveWithoutSystemd("tmpfs", dir, "tmpfs", append(options, further...), nil)

@@ -16,7 +16,7 @@
 //
 // # Concurrency
 //
-// All functions are safe for concurrent use if the functions in [Getters] are.
+// All functions are safe for concurrent use if the methods of [Sources] are.
 //
 // # Guarantees and limits
 //

@@ -143,37 +143,45 @@ func TestDownwardAPI(t *testing.T) {
 // gone is an object that does not exist.
 var gone = &fs.PathError{Op: "get", Path: "it", Err: fs.ErrNotExist}
 
-func getters() payload.Getters {
-	return payload.Getters{
-		ConfigMap: func(name string) (*v1.ConfigMap, error) {
-			if name == "gone" {
-				return nil, gone
-			}
-			return &v1.ConfigMap{Data: map[string]string{"k": "cm " + name}}, nil
-		},
-		Secret: func(name string) (*v1.Secret, error) {
-			if name == "gone" {
-				return nil, gone
-			}
-			return &v1.Secret{Data: map[string][]byte{"k": []byte("secret " + name)}}, nil
-		},
-		Token: func(p *v1.ServiceAccountTokenProjection) (string, error) { return "token for " + p.Audience, nil },
-		TrustBundles: func(p *v1.ClusterTrustBundleProjection) ([]string, error) {
-			if p.Name != nil && *p.Name == "gone" {
-				return nil, gone
-			}
-			if p.SignerName != nil {
-				return nil, nil
-			}
-			return []string{certificate("two"), certificate("one") + certificate("two")}, nil
-		},
-		Certificate: func(index int, p *v1.PodCertificateProjection) (key, chain []byte, err error) {
-			if p.SignerName == "" {
-				return nil, nil, errors.New("credential bundle is not issued yet")
-			}
-			return fmt.Appendf(nil, "key %d of %s, ", index, p.SignerName), []byte("chain"), nil
-		},
+// sources implements payload.Sources.
+type sources struct{}
+
+func (sources) ConfigMap(name string) (*v1.ConfigMap, error) {
+	if name == "gone" {
+		return nil, gone
 	}
+	return &v1.ConfigMap{Data: map[string]string{"k": "cm " + name}}, nil
+}
+
+func (sources) Secret(name string) (*v1.Secret, error) {
+	if name == "gone" {
+		return nil, gone
+	}
+	return &v1.Secret{Data: map[string][]byte{"k": []byte("secret " + name)}}, nil
+}
+
+func (sources) Token(p *v1.ServiceAccountTokenProjection) (string, error) {
+	if p.Audience == "unknown" {
+		return "", errors.New("failed to fetch token: no")
+	}
+	return "token for " + p.Audience, nil
+}
+
+func (sources) TrustBundles(p *v1.ClusterTrustBundleProjection) ([]string, error) {
+	if p.Name != nil && *p.Name == "gone" {
+		return nil, gone
+	}
+	if p.SignerName != nil {
+		return nil, nil
+	}
+	return []string{certificate("two"), certificate("one") + certificate("two")}, nil
+}
+
+func (sources) Certificate(index int, p *v1.PodCertificateProjection) (key, chain []byte, err error) {
+	if p.SignerName == "" {
+		return nil, nil, errors.New("credential bundle is not issued yet")
+	}
+	return fmt.Appendf(nil, "key %d of %s, ", index, p.SignerName), []byte("chain"), nil
 }
 
 func certificate(content string) string {
@@ -239,7 +247,7 @@ func TestProjections(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			source := &v1.ProjectedVolumeSource{Sources: c.sources, DefaultMode: ptr[int32](0o440)}
-			got, err := payload.Projected(examplePod(), source, nil, getters(), c.owners)
+			got, err := payload.Projected(examplePod(), source, nil, sources{}, c.owners)
 			if c.err != "" {
 				require.EqualError(t, err, c.err)
 				assert.Nil(t, got)
@@ -262,27 +270,15 @@ func TestTheUserOfACertificate(t *testing.T) {
 		source := &v1.ProjectedVolumeSource{DefaultUser: users[1], Sources: []v1.VolumeProjection{
 			{PodCertificate: &v1.PodCertificateProjection{SignerName: "s", KeyPath: "key", User: users[0]}},
 		}}
-		files, err := payload.Projected(examplePod(), source, nil, getters(), payload.Owners{FSUser: users[2]})
+		files, err := payload.Projected(examplePod(), source, nil, sources{}, payload.Owners{FSUser: users[2]})
 		require.NoError(t, err)
 		assert.Equal(t, want, *files["key"].UID)
 	}
 }
 
-func TestSourcesWithoutAClientAreErrors(t *testing.T) {
-	for want, source := range map[string]v1.VolumeProjection{
-		"couldn't get configMap a, no kubeClient defined":                          cmSource("a", true),
-		"couldn't get secret a, no kubeClient defined":                             secretSource("a", true),
-		"failed to fetch token: this node has no access to service account tokens": {ServiceAccountToken: &v1.ServiceAccountTokenProjection{}},
-		"this node has no access to pod certificates":                              {PodCertificate: &v1.PodCertificateProjection{KeyPath: "a"}},
-		"this node has no access to ClusterTrustBundles":                           bundle(v1.ClusterTrustBundleProjection{Name: ptr("a"), Optional: ptr(true)}),
-	} {
-		_, err := payload.Projected(examplePod(), &v1.ProjectedVolumeSource{Sources: []v1.VolumeProjection{source}}, nil, payload.Getters{}, payload.Owners{})
-		require.EqualError(t, err, want)
-	}
-	get := payload.Getters{Token: func(*v1.ServiceAccountTokenProjection) (string, error) {
-		return "", errors.New("failed to fetch token: no")
-	}}
-	_, err := payload.Projected(examplePod(), &v1.ProjectedVolumeSource{Sources: []v1.VolumeProjection{{ServiceAccountToken: &v1.ServiceAccountTokenProjection{}}}}, nil, get, payload.Owners{})
+func TestTheErrorOfATokenIsThatOfItsSource(t *testing.T) {
+	source := &v1.ProjectedVolumeSource{Sources: []v1.VolumeProjection{{ServiceAccountToken: &v1.ServiceAccountTokenProjection{Audience: "unknown"}}}}
+	_, err := payload.Projected(examplePod(), source, nil, sources{}, payload.Owners{})
 	require.EqualError(t, err, "failed to fetch token: no")
 }
 

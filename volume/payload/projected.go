@@ -14,22 +14,21 @@ import (
 	"github.com/kubeparts/kubeparts/volume/atomic"
 )
 
-// Getters fetches the objects that the sources of a projected volume refer to, in the pod's namespace. A
-// source whose func is nil is an error.
-type Getters struct {
-	ConfigMap func(name string) (*v1.ConfigMap, error)
-	Secret    func(name string) (*v1.Secret, error)
+// Sources fetches what the sources of a projected volume refer to, in the pod's namespace.
+type Sources interface {
+	ConfigMap(name string) (*v1.ConfigMap, error)
+	Secret(name string) (*v1.Secret, error)
 
 	// Token returns a token of the pod's service account.
-	Token func(*v1.ServiceAccountTokenProjection) (string, error)
+	Token(from *v1.ServiceAccountTokenProjection) (string, error)
 
 	// TrustBundles returns the bundles that a source selects, as PEM. If a named bundle does
 	// not exist, it returns an error that satisfies volume.IsNotFound.
-	TrustBundles func(*v1.ClusterTrustBundleProjection) ([]string, error)
+	TrustBundles(from *v1.ClusterTrustBundleProjection) ([]string, error)
 
 	// Certificate returns the private key and the certificate chain, as PEM, of the source with
 	// an index.
-	Certificate func(index int, from *v1.PodCertificateProjection) (key, chain []byte, err error)
+	Certificate(index int, from *v1.PodCertificateProjection) (key, chain []byte, err error)
 }
 
 // Owners are the owners of the credentials of a projected volume.
@@ -47,7 +46,7 @@ const private fs.FileMode = 0o600
 
 // Projected returns the merged files of all sources. A later source overrides an earlier one with the
 // same path. The error contains the errors of all sources.
-func Projected(pod *v1.Pod, source *v1.ProjectedVolumeSource, allocatable v1.ResourceList, get Getters, owners Owners) (atomic.Payload, error) {
+func Projected(pod *v1.Pod, source *v1.ProjectedVolumeSource, allocatable v1.ResourceList, get Sources, owners Owners) (atomic.Payload, error) {
 	files := atomic.Payload{}
 	var errs []error
 	for i := range source.Sources {
@@ -65,19 +64,19 @@ func Projected(pod *v1.Pod, source *v1.ProjectedVolumeSource, allocatable v1.Res
 }
 
 // projection returns the files of the source with an index.
-func projection(pod *v1.Pod, source *v1.ProjectedVolumeSource, index int, allocatable v1.ResourceList, get Getters, owners Owners) (atomic.Payload, error) {
+func projection(pod *v1.Pod, source *v1.ProjectedVolumeSource, index int, allocatable v1.ResourceList, get Sources, owners Owners) (atomic.Payload, error) {
 	from, of := &source.Sources[index], Defaults{Mode: source.DefaultMode, User: source.DefaultUser}
 	switch {
 	case from.Secret != nil:
 		optional := is(from.Secret.Optional)
-		secret, err := fetch(get.Secret, from.Secret.Name, optional, "secret")
+		secret, err := fetch(get.Secret, from.Secret.Name, optional)
 		if err != nil {
 			return nil, err
 		}
 		return Secret(secret, from.Secret.Items, of, optional)
 	case from.ConfigMap != nil:
 		optional := is(from.ConfigMap.Optional)
-		cm, err := fetch(get.ConfigMap, from.ConfigMap.Name, optional, "configMap")
+		cm, err := fetch(get.ConfigMap, from.ConfigMap.Name, optional)
 		if err != nil {
 			return nil, err
 		}
@@ -85,24 +84,18 @@ func projection(pod *v1.Pod, source *v1.ProjectedVolumeSource, index int, alloca
 	case from.DownwardAPI != nil:
 		return DownwardAPI(pod, from.DownwardAPI.Items, of, allocatable)
 	case from.ServiceAccountToken != nil:
-		if get.Token == nil {
-			return nil, errors.New("failed to fetch token: this node has no access to service account tokens")
-		}
 		token, err := get.Token(from.ServiceAccountToken)
 		if err != nil {
 			return nil, err
 		}
 		return atomic.Payload{from.ServiceAccountToken.Path: credential([]byte(token), of, from.ServiceAccountToken.User, owners)}, nil
 	case from.ClusterTrustBundle != nil:
-		pem, err := trustBundles(from.ClusterTrustBundle, get.TrustBundles)
+		pem, err := trustBundles(from.ClusterTrustBundle, get)
 		if err != nil {
 			return nil, err
 		}
 		return atomic.Payload{from.ClusterTrustBundle.Path: credential(pem, of, from.ClusterTrustBundle.User, owners)}, nil
 	case from.PodCertificate != nil:
-		if get.Certificate == nil {
-			return nil, errors.New("this node has no access to pod certificates")
-		}
 		key, chain, err := get.Certificate(index, from.PodCertificate)
 		if err != nil {
 			return nil, err
@@ -138,15 +131,12 @@ func certificate(from *v1.PodCertificateProjection, key, chain []byte, of Defaul
 }
 
 // trustBundles returns the trust anchors that a source selects.
-func trustBundles(from *v1.ClusterTrustBundleProjection, get func(*v1.ClusterTrustBundleProjection) ([]string, error)) ([]byte, error) {
+func trustBundles(from *v1.ClusterTrustBundleProjection, get Sources) ([]byte, error) {
 	optional := is(from.Optional)
-	switch {
-	case get == nil:
-		return nil, errors.New("this node has no access to ClusterTrustBundles")
-	case from.Name == nil && from.SignerName == nil:
+	if from.Name == nil && from.SignerName == nil {
 		return nil, errors.New("ClusterTrustBundle projection requires either name or signerName to be set")
 	}
-	bundles, err := get(from)
+	bundles, err := get.TrustBundles(from)
 	switch {
 	case err != nil && !(optional && volume.IsNotFound(err)):
 		return nil, fmt.Errorf("while getting ClusterTrustBundle: %w", err)
@@ -159,10 +149,7 @@ func trustBundles(from *v1.ClusterTrustBundleProjection, get func(*v1.ClusterTru
 }
 
 // fetch returns the object, or nil if it does not exist and is optional.
-func fetch[T any](get func(string) (*T, error), name string, optional bool, kind string) (*T, error) {
-	if get == nil {
-		return nil, fmt.Errorf("couldn't get %s %s, no kubeClient defined", kind, name)
-	}
+func fetch[T any](get func(string) (*T, error), name string, optional bool) (*T, error) {
 	object, err := get(name)
 	if err != nil && !(optional && volume.IsNotFound(err)) {
 		return nil, err

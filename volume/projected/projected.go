@@ -35,11 +35,8 @@ type Config struct {
 	// Certificates returns the certificates of podCertificate sources.
 	Certificates *certificate.Cache
 
-	// Allocatable returns the resources of the node for pods, which are the limits of
-	// containers without limits. If nil, these are 0.
-	Allocatable func() v1.ResourceList
-
-	// Tmpfs keeps the files in memory ; see emptydir.Plugin.Tmpfs. Required.
+	// Tmpfs keeps the files in memory; see emptydir.Plugin.Tmpfs. Its Allocatable are the
+	// limits of containers without limits. Required.
 	Tmpfs *emptydir.Tmpfs
 }
 
@@ -66,23 +63,11 @@ func New(cfg Config) (*Plugin, error) {
 	if cfg.Tmpfs == nil || cfg.Tmpfs.Mounter == nil {
 		return nil, errors.New("projected: Config.Tmpfs or its Mounter is nil")
 	}
-	p := &Plugin{cfg: cfg}
-	files := fileplugin.Config{
-		Name: Name, Package: "projected", Tmpfs: cfg.Tmpfs, Mounter: cfg.Tmpfs.Mounter, Objects: cfg.Objects, Allocatable: cfg.Allocatable,
+	return &Plugin{cfg: cfg, Plugin: fileplugin.New(fileplugin.Config{
+		Name: Name, Package: "projected", Tmpfs: cfg.Tmpfs, Mounter: cfg.Tmpfs.Mounter, Objects: cfg.Objects, Credentials: credentials{cfg},
 		Source: func(v *v1.VolumeSource) *v1.ProjectedVolumeSource { return v.Projected },
 		Empty:  func(string) v1.VolumeSource { return v1.VolumeSource{Projected: new(v1.ProjectedVolumeSource)} },
-	}
-	if cfg.Tokens != nil {
-		files.Token = p.token
-	}
-	if cfg.TrustBundles != nil {
-		files.TrustBundles = p.trustBundles
-	}
-	if cfg.Certificates != nil {
-		files.Certificate = p.certificate
-	}
-	p.Plugin = fileplugin.New(files)
-	return p, nil
+	})}, nil
 }
 
 // TearDown implements volume.Plugin. It also discards the tokens of the pod and the certificates of the volume.
@@ -99,8 +84,14 @@ func (p *Plugin) TearDown(ctx context.Context, at volume.Place) error {
 	return nil
 }
 
-// token returns a token of the pod's service account that is bound to the pod.
-func (p *Plugin) token(ctx context.Context, pod *v1.Pod, from *v1.ServiceAccountTokenProjection) (string, time.Time, error) {
+// credentials implements fileplugin.Credentials.
+type credentials struct{ cfg Config }
+
+// Token returns a token of the pod's service account that is bound to the pod.
+func (c credentials) Token(ctx context.Context, pod *v1.Pod, from *v1.ServiceAccountTokenProjection) (string, time.Time, error) {
+	if c.cfg.Tokens == nil {
+		return "", time.Time{}, errors.New("failed to fetch token: this node has no access to service account tokens")
+	}
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
 		ExpirationSeconds: from.ExpirationSeconds,
 		BoundObjectRef: &authenticationv1.BoundObjectReference{
@@ -118,23 +109,29 @@ func (p *Plugin) token(ctx context.Context, pod *v1.Pod, from *v1.ServiceAccount
 	if account == "" {
 		account = "default"
 	}
-	t, err := p.cfg.Tokens.Token(ctx, pod.Namespace, account, request)
+	t, err := c.cfg.Tokens.Token(ctx, pod.Namespace, account, request)
 	return t.Value, t.RefreshAt, err
 }
 
-// certificate returns the certificate of the source with an index.
-func (p *Plugin) certificate(ctx context.Context, req volume.Request, index int, from *v1.PodCertificateProjection) (key, chain []byte, refreshAt time.Time, err error) {
-	bundle, err := p.cfg.Certificates.Bundle(ctx, certificate.Source{
+// Certificate returns the certificate of the source with an index.
+func (c credentials) Certificate(ctx context.Context, req volume.Request, index int, from *v1.PodCertificateProjection) (key, chain []byte, refreshAt time.Time, err error) {
+	if c.cfg.Certificates == nil {
+		return nil, nil, time.Time{}, errors.New("this node has no access to pod certificates")
+	}
+	bundle, err := c.cfg.Certificates.Bundle(ctx, certificate.Source{
 		Pod: req.Pod, Volume: req.Name, Index: index, Projection: from, Warn: req.Warn,
 	})
 	return bundle.Key, bundle.Chain, bundle.RefreshAt, err
 }
 
-// trustBundles returns the bundles that a source names or selects. A nil selector selects no
+// TrustBundles returns the bundles that a source names or selects. A nil selector selects no
 // bundle of a signer, an empty one all of them (rule vol-57).
-func (p *Plugin) trustBundles(ctx context.Context, from *v1.ClusterTrustBundleProjection) ([]string, error) {
+func (c credentials) TrustBundles(ctx context.Context, from *v1.ClusterTrustBundleProjection) ([]string, error) {
+	if c.cfg.TrustBundles == nil {
+		return nil, errors.New("this node has no access to ClusterTrustBundles")
+	}
 	if from.Name != nil {
-		pem, err := p.cfg.TrustBundles.ClusterTrustBundle(ctx, *from.Name)
+		pem, err := c.cfg.TrustBundles.ClusterTrustBundle(ctx, *from.Name)
 		return []string{pem}, err
 	}
 	selector := labels.Nothing()
@@ -144,5 +141,5 @@ func (p *Plugin) trustBundles(ctx context.Context, from *v1.ClusterTrustBundlePr
 			return nil, err
 		}
 	}
-	return p.cfg.TrustBundles.ClusterTrustBundles(ctx, *from.SignerName, selector)
+	return c.cfg.TrustBundles.ClusterTrustBundles(ctx, *from.SignerName, selector)
 }

@@ -194,3 +194,19 @@ func TestPathsThatCollideAcrossSources(t *testing.T) {
 	require.EqualError(t, err, "failed to fetch token: this node has no access to service account tokens")
 	require.False(t, errors.Is(err, os.ErrNotExist))
 }
+
+func TestSourcesWithoutAClientAreErrors(t *testing.T) {
+	p, err := projected.New(projected.Config{Tmpfs: &emptydir.Tmpfs{Mounter: new(volumetest.Mounter)}})
+	require.NoError(t, err)
+	for want, source := range map[string]v1.VolumeProjection{
+		"couldn't get configMap default/a, no kubeClient defined":                  {ConfigMap: &v1.ConfigMapProjection{LocalObjectReference: v1.LocalObjectReference{Name: "a"}, Optional: new(true)}},
+		"couldn't get secret default/a, no kubeClient defined":                     {Secret: &v1.SecretProjection{LocalObjectReference: v1.LocalObjectReference{Name: "a"}, Optional: new(true)}},
+		"failed to fetch token: this node has no access to service account tokens": {ServiceAccountToken: &v1.ServiceAccountTokenProjection{Path: "a"}},
+		"this node has no access to pod certificates":                              {PodCertificate: &v1.PodCertificateProjection{KeyPath: "a"}},
+		"this node has no access to ClusterTrustBundles":                           {ClusterTrustBundle: &v1.ClusterTrustBundleProjection{Name: new("a"), Optional: new(true), Path: "a"}},
+	} {
+		spec := &volume.Spec{Volume: &v1.Volume{Name: "files", VolumeSource: v1.VolumeSource{Projected: &v1.ProjectedVolumeSource{Sources: []v1.VolumeProjection{source}}}}}
+		_, err := p.SetUp(t.Context(), volumetest.Request(t, p, spec))
+		require.ErrorContains(t, err, want)
+	}
+}

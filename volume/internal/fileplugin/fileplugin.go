@@ -85,16 +85,16 @@ func failed(req volume.Request, err error) error {
 	return volume.Definite(err)
 }
 
-// NoObjects is a volume.Objects that has none, because there is no API server.
-type NoObjects struct{}
+// noObjects is a volume.Objects that has none, because there is no API server.
+type noObjects struct{}
 
 // ConfigMap returns an error.
-func (NoObjects) ConfigMap(_ context.Context, namespace, name string) (*v1.ConfigMap, error) {
+func (noObjects) ConfigMap(_ context.Context, namespace, name string) (*v1.ConfigMap, error) {
 	return nil, fmt.Errorf("couldn't get configMap %v/%v, no kubeClient defined", namespace, name)
 }
 
 // Secret returns an error.
-func (NoObjects) Secret(_ context.Context, namespace, name string) (*v1.Secret, error) {
+func (noObjects) Secret(_ context.Context, namespace, name string) (*v1.Secret, error) {
 	return nil, fmt.Errorf("couldn't get secret %v/%v, no kubeClient defined", namespace, name)
 }
 

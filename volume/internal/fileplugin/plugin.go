@@ -1,6 +1,7 @@
 package fileplugin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -30,13 +31,18 @@ type Config struct {
 	Tmpfs   *emptydir.Tmpfs
 	Mounter volume.Mounter
 
-	// The objects that sources refer to. A source whose field is nil is an error; if
-	// Allocatable is nil, the node's resources are unknown.
-	Objects      volume.Objects
-	Allocatable  func() v1.ResourceList
-	Token        func(ctx context.Context, pod *v1.Pod, from *v1.ServiceAccountTokenProjection) (token string, refreshAt time.Time, err error)
-	TrustBundles func(ctx context.Context, from *v1.ClusterTrustBundleProjection) ([]string, error)
-	Certificate  func(ctx context.Context, req volume.Request, index int, from *v1.PodCertificateProjection) (key, chain []byte, refreshAt time.Time, err error)
+	// The objects that sources refer to. If nil, a source that refers to one is an error.
+	Objects volume.Objects
+
+	// Credentials of projected volumes. The other kinds have none.
+	Credentials Credentials
+}
+
+// Credentials are the sources of a projected volume that are not objects.
+type Credentials interface {
+	Token(ctx context.Context, pod *v1.Pod, from *v1.ServiceAccountTokenProjection) (token string, refreshAt time.Time, err error)
+	TrustBundles(ctx context.Context, from *v1.ClusterTrustBundleProjection) ([]string, error)
+	Certificate(ctx context.Context, req volume.Request, index int, from *v1.PodCertificateProjection) (key, chain []byte, refreshAt time.Time, err error)
 }
 
 // A Plugin implements volume.Plugin, volume.Refresher and volume.ObjectReferrer.
@@ -44,9 +50,7 @@ type Plugin struct{ cfg Config }
 
 // New returns the plugin for cfg.
 func New(cfg Config) Plugin {
-	if cfg.Allocatable == nil {
-		cfg.Allocatable = func() v1.ResourceList { return nil }
-	}
+	cfg.Objects = cmp.Or[volume.Objects](cfg.Objects, noObjects{})
 	return Plugin{cfg}
 }
 
@@ -85,63 +89,19 @@ func (p Plugin) ObjectRefs(pod *v1.Pod, spec *volume.Spec) []v1.ObjectReference 
 // optional. RefreshAt is the time at which the first token or
 // certificate must be replaced.
 func (p Plugin) SetUp(ctx context.Context, req volume.Request) (volume.SetUpResult, error) {
-	var refreshAt time.Time
+	from := &sources{Credentials: p.cfg.Credentials, objects: p.cfg.Objects, ctx: ctx, req: req}
 	owners := payload.Owners{FSUser: req.FSUser, FSGroup: req.FSGroup}
-	source := p.cfg.Source(&req.Spec.Volume.VolumeSource)
-	files, err := payload.Projected(req.Pod, source, p.cfg.Allocatable(), p.getters(ctx, req, &refreshAt), owners)
+	var allocatable v1.ResourceList
+	if p.cfg.Tmpfs != nil {
+		allocatable = p.cfg.Tmpfs.Allocatable
+	}
+	files, err := payload.Projected(req.Pod, p.cfg.Source(&req.Spec.Volume.VolumeSource), allocatable, from, owners)
 	if err != nil {
 		return volume.SetUpResult{}, failed(req, err)
 	}
 	mounted, err := p.write(ctx, req, files)
-	mounted.RefreshAt = refreshAt
+	mounted.RefreshAt = from.refreshAt
 	return mounted, err
-}
-
-// getters returns the functions that fetch objects for a volume. They set refreshAt to the earliest
-// time at which a credential must be replaced.
-func (p Plugin) getters(ctx context.Context, req volume.Request, refreshAt *time.Time) (get payload.Getters) {
-	pod := req.Pod
-	refresh := func(at time.Time) {
-		if refreshAt.IsZero() || at.Before(*refreshAt) {
-			*refreshAt = at
-		}
-	}
-	if objects := p.cfg.Objects; objects != nil {
-		get.ConfigMap = func(name string) (*v1.ConfigMap, error) {
-			if err := checkName("configMap", name); err != nil {
-				return nil, err
-			}
-			return objects.ConfigMap(ctx, pod.Namespace, name)
-		}
-		get.Secret = func(name string) (*v1.Secret, error) {
-			if err := checkName("secret", name); err != nil {
-				return nil, err
-			}
-			return objects.Secret(ctx, pod.Namespace, name)
-		}
-	}
-	if p.cfg.Token != nil {
-		get.Token = func(from *v1.ServiceAccountTokenProjection) (string, error) {
-			token, at, err := p.cfg.Token(ctx, pod, from)
-			if err == nil {
-				refresh(at)
-			}
-			return token, err
-		}
-	}
-	if p.cfg.Certificate != nil {
-		get.Certificate = func(index int, from *v1.PodCertificateProjection) (key, chain []byte, err error) {
-			key, chain, at, err := p.cfg.Certificate(ctx, req, index, from)
-			if err == nil {
-				refresh(at)
-			}
-			return key, chain, err
-		}
-	}
-	if p.cfg.TrustBundles != nil {
-		get.TrustBundles = func(from *v1.ClusterTrustBundleProjection) ([]string, error) { return p.cfg.TrustBundles(ctx, from) }
-	}
-	return get
 }
 
 // TearDown implements volume.Plugin.

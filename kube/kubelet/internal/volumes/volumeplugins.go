@@ -29,7 +29,7 @@ type VolumePlugins struct {
 	B           stores.Base
 	v           *Volumes
 	mounter     volume.Mounter
-	allocatable func() v1.ResourceList
+	allocatable v1.ResourceList
 
 	// Nil: there are none.
 	objects volume.Objects
@@ -61,9 +61,9 @@ func (p *VolumePlugins) all(cl *Claims) ([]volume.Plugin, error) {
 	memory := empty.Tmpfs()
 	add(configmap.New(configmap.Config{Objects: p.objects, Mounter: p.mounter}))
 	add(secret.New(secret.Config{Objects: p.objects, Tmpfs: memory}))
-	add(downward.New(downward.Config{Allocatable: p.allocatable, Tmpfs: memory}))
+	add(downward.New(downward.Config{Tmpfs: memory}))
 	add(projected.New(projected.Config{
-		Objects: p.objects, Tokens: p.tokens, TrustBundles: p.bundles, Certificates: p.v.Certs, Allocatable: p.allocatable, Tmpfs: memory,
+		Objects: p.objects, Tokens: p.tokens, TrustBundles: p.bundles, Certificates: p.v.Certs, Tmpfs: memory,
 	}))
 	add(nfs.New(nfs.Config{Mounter: p.mounter}))
 	add(local.New(local.Config{RootDir: p.B.Config.RootDir, Mounter: p.mounter, Exec: exec.New()}))

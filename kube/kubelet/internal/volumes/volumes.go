@@ -48,7 +48,7 @@ type VolumeDeps struct {
 // permissions of the process.
 func NewVolumes(b stores.Base, d VolumeDeps) (*Volumes, error) {
 	v := &Volumes{mounts: volume.CanMount(), files: d.Files}
-	p := VolumePlugins{B: b, v: v, mounter: volume.NewMounter(v.mounts), allocatable: func() v1.ResourceList { return d.Allocatable }}
+	p := VolumePlugins{B: b, v: v, mounter: volume.NewMounter(v.mounts), allocatable: d.Allocatable}
 	cfg := volume.Config{
 		RootDir: b.Config.RootDir, Mounter: p.mounter, StatsPeriod: b.Configuration.VolumeStatsAggPeriod.Duration, Hooks: b.Metrics.Volumes(), Record: b.Record, Logger: b.Logger,
 	}
