@@ -179,6 +179,12 @@ func (c *Collector) renew(ctx context.Context, age time.Duration) (*collected, e
 	disksErr := c.readDisks(node, got.disks, now)
 	pods, err := c.readPods(ctx, node.Fs)
 	got.podsErr = err
+	if c.cfg.Root == nil && err == nil {
+		for i := range pods {
+			sumContainers(&pods[i])
+		}
+		c.total.add(node, pods)
+	}
 	got.summary.Pods = append(got.summary.Pods, pods...)
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("stats: %w", ctx.Err()) // an incomplete summary would report pods without usage

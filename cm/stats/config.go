@@ -59,8 +59,9 @@ type Config struct {
 	// "pods" for all pods. Those that do not exist are omitted.
 	System map[string]cgroups.Name
 
-	// Root is the root directory of the machine, os.DirFS("/"), whose /proc is read. If
-	// nil, the usage of the node is not reported.
+	// Root is the root directory of the machine, os.DirFS("/"), whose /proc is read. If nil,
+	// pods run elsewhere: the CPU and memory of the node are the sums of its pods, and its CPU
+	// time includes terminated pods.
 	Root fs.FS
 
 	// NodeDir is a directory on the file system with emptyDir volumes and logs. If empty,
@@ -122,9 +123,10 @@ type Collector struct {
 	started time.Time
 	rates   *rates
 
-	// turn is held while pods and disks are collected. It guards disks and the time at which
-	// the runtime reported them.
+	// turn is held while pods and disks are collected. It guards total, disks and the time at
+	// which the runtime reported them.
 	turn    chan struct{}
+	total   total
 	disks   disks
 	disksAt time.Time
 

@@ -38,7 +38,6 @@ type usage struct {
 	runtime   runtime.Runtime
 	collector *stats.Collector
 	metrics   *metrics.Metrics
-	total     total
 }
 
 func newUsage(cfg provider.Config) (*usage, error) {
@@ -55,13 +54,11 @@ func (u *usage) summary(ctx context.Context) (*statsv1alpha1.Summary, error) {
 	if _, ok := compose.As[runtime.StatsProvider](u.runtime); !ok {
 		return nil, fmt.Errorf("virtualkubelet: stats: %w", runtime.ErrUnsupported)
 	}
-	collected, err := u.collector.Summary(ctx, false)
+	summary, err := u.collector.Summary(ctx, false)
 	if err != nil {
 		return nil, fmt.Errorf("virtualkubelet: stats: %w", err)
 	}
-	summary := *collected // a cached value, which must not be modified
-	u.total.add(&summary.Node, summary.Pods)
-	return &summary, nil
+	return summary, nil
 }
 
 // measured is a stats.Runtime over the optional interfaces of a Runtime.

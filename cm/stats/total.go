@@ -1,30 +1,25 @@
-package virtualkubelet
+package stats
 
 import (
-	"sync"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	statsv1alpha1 "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
 // A total is the CPU time of a node: that of its pods, and of pods that have terminated, so
 // that it does not decrease. The zero value is a node that has had no pods.
 type total struct {
-	mu    sync.Mutex
 	spent uint64            // by pods that have terminated, in core-nanoseconds
 	last  map[string]uint64 // of each pod, by UID
 }
 
 // add sets the CPU and memory of the node to the sums of those pods that were measured. A
 // value that was measured for none remains nil.
-func (t *total) add(n *statsv1alpha1.NodeStats, pods []statsv1alpha1.PodStats) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	cpu, memory, now := new(statsv1alpha1.CPUStats), new(statsv1alpha1.MemoryStats), map[string]uint64{}
+func (t *total) add(n *statsapi.NodeStats, pods []statsapi.PodStats) {
+	cpu, memory, now := new(statsapi.CPUStats), new(statsapi.MemoryStats), map[string]uint64{}
 	for _, p := range pods {
 		if c := p.CPU; c != nil {
 			latest(&cpu.Time, c.Time)
-			sum(&cpu.UsageNanoCores, c.UsageNanoCores)
+			addTo(&cpu.UsageNanoCores, c.UsageNanoCores)
 		}
 		if c := p.CPU; c != nil && c.UsageCoreNanoSeconds != nil {
 			now[p.PodRef.UID] = *c.UsageCoreNanoSeconds
@@ -32,10 +27,7 @@ func (t *total) add(n *statsv1alpha1.NodeStats, pods []statsv1alpha1.PodStats) {
 			now[p.PodRef.UID] = before
 		}
 		if m := p.Memory; m != nil {
-			latest(&memory.Time, m.Time)
-			sum(&memory.WorkingSetBytes, m.WorkingSetBytes)
-			sum(&memory.UsageBytes, m.UsageBytes)
-			sum(&memory.RSSBytes, m.RSSBytes)
+			addMemory(memory, m)
 		}
 	}
 	for uid, before := range t.last {
@@ -51,16 +43,45 @@ func (t *total) add(n *statsv1alpha1.NodeStats, pods []statsv1alpha1.PodStats) {
 	if core > 0 || len(now) > 0 {
 		cpu.UsageCoreNanoSeconds = &core
 	}
-	if *cpu != (statsv1alpha1.CPUStats{}) {
+	if *cpu != (statsapi.CPUStats{}) {
 		n.CPU = cpu
 	}
-	if *memory != (statsv1alpha1.MemoryStats{}) {
+	if *memory != (statsapi.MemoryStats{}) {
 		n.Memory = memory
 	}
 }
 
-// sum adds a measurement to a sum; nil is not measured.
-func sum(to **uint64, v *uint64) {
+// sumContainers sets the CPU and memory of a pod that the runtime did not report to the sums of its
+// containers.
+func sumContainers(p *statsapi.PodStats) {
+	cpu, memory := new(statsapi.CPUStats), new(statsapi.MemoryStats)
+	for i := range p.Containers {
+		if c := p.Containers[i].CPU; c != nil {
+			latest(&cpu.Time, c.Time)
+			addTo(&cpu.UsageNanoCores, c.UsageNanoCores)
+			addTo(&cpu.UsageCoreNanoSeconds, c.UsageCoreNanoSeconds)
+		}
+		if m := p.Containers[i].Memory; m != nil {
+			addMemory(memory, m)
+		}
+	}
+	if p.CPU == nil && *cpu != (statsapi.CPUStats{}) {
+		p.CPU = cpu
+	}
+	if p.Memory == nil && *memory != (statsapi.MemoryStats{}) {
+		p.Memory = memory
+	}
+}
+
+func addMemory(to, m *statsapi.MemoryStats) {
+	latest(&to.Time, m.Time)
+	addTo(&to.WorkingSetBytes, m.WorkingSetBytes)
+	addTo(&to.UsageBytes, m.UsageBytes)
+	addTo(&to.RSSBytes, m.RSSBytes)
+}
+
+// addTo adds a measurement to a sum; nil is not measured.
+func addTo(to **uint64, v *uint64) {
 	if v == nil {
 		return
 	}
