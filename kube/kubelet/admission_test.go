@@ -68,7 +68,7 @@ func TestTheNodeIsReadAgainBeforeARejectionForItsLabels(t *testing.T) {
 			}
 			reads := 0
 			node := machine.NodeAdmission{
-				Machine: admission.Node{Name: "n", OS: "linux", Allocatable: room}, Object: object,
+				Machine: on(room), Object: object,
 				Read: func(ctx context.Context) (*v1.Node, error) {
 					_, bounded := ctx.Deadline()
 					assert.True(t, bounded)
@@ -89,7 +89,7 @@ func TestTheNodeIsReadAgainBeforeARejectionForItsLabels(t *testing.T) {
 			assert.Equal(t, tc.want, rejection.Reason)
 		})
 	}
-	standaloneNode := machine.NodeAdmission{Machine: admission.Node{Name: "n", Allocatable: room}, Leaving: func(types.UID) bool { return false }, Devices: plugged}
+	standaloneNode := machine.NodeAdmission{Machine: on(room), Leaving: func(types.UID) bool { return false }, Devices: plugged}
 	rejection := standaloneNode.Admit(t.Context(), allocation.Request{Pod: selecting})
 	assert.Equal(t, "NodeAffinity", rejection.Reason)
 	assert.False(t, standaloneNode.Refresh(t.Context(), rejection))
@@ -103,19 +103,24 @@ func TestANodeThatWasReadAgainIsUsedUntilANewerOneIsKnown(t *testing.T) {
 	object, reads := stores.NewNodeObject(newBase(t, standalone(t, ""))), 0
 	object.Observed(node("1", "6"))
 	n := machine.NodeAdmission{
-		Machine: admission.Node{Name: "n", OS: "linux", Allocatable: v1.ResourceList{v1.ResourcePods: resource.MustParse("10")}}, Object: object,
+		Machine: on(v1.ResourceList{v1.ResourcePods: resource.MustParse("10")}), Object: object,
 		Read:    func(context.Context) (*v1.Node, error) { reads++; return node("2", "7"), nil },
 		Leaving: func(types.UID) bool { return false },
 	}
 	manager, err := allocation.Open(allocation.Config{Admit: n.Admit, Refresh: n.Refresh})
 	require.NoError(t, err)
-	on := func(uid types.UID, rack string) *v1.Pod {
+	selecting := func(uid types.UID, rack string) *v1.Pod {
 		return &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid}, Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c"}}, NodeSelector: map[string]string{"rack": rack}}}
 	}
-	assert.Nil(t, manager.Admit(t.Context(), on("a", "7")))
-	assert.Nil(t, manager.Admit(t.Context(), on("b", "7")))
+	assert.Nil(t, manager.Admit(t.Context(), selecting("a", "7")))
+	assert.Nil(t, manager.Admit(t.Context(), selecting("b", "7")))
 	assert.Equal(t, 1, reads)
 	object.Observed(node("3", "8"))
-	assert.Nil(t, manager.Admit(t.Context(), on("c", "8")))
+	assert.Nil(t, manager.Admit(t.Context(), selecting("c", "8")))
 	assert.Equal(t, 1, reads)
+}
+
+// on returns a machine with these resources.
+func on(allocatable v1.ResourceList) func() admission.Node {
+	return func() admission.Node { return admission.Node{Name: "n", OS: "linux", Allocatable: allocatable} }
 }

@@ -23,6 +23,9 @@ type (
 	Host     = options.Host
 	Shutdown = options.Shutdown
 	Adjust   = options.Adjust
+
+	NodeReporter = options.NodeReporter
+	NodeInfo     = options.NodeInfo
 )
 
 // LogLevel returns the slog level that corresponds to a verbosity of the kubelet: 0 and 1

@@ -19,7 +19,10 @@
 //	})
 //	err = k.Run(ctx) // blocks; if ctx is done the kubelet stops and the pods keep running
 //
-// [Config].Runtime replaces the connection to containerd, and each [Adjust] that is appended
+// [Config].Runtime replaces the connection to containerd: by CRI services, or, in its field New, by
+// any runtime.Runtime, such as one of package runtime/containers over a machine manager. Such a node
+// is a node as any other: it registers, has a lease, and serves logs, exec and statistics as far as
+// the runtime has them. examples/virtualnode is one. Each [Adjust] that is appended
 // to Config.Adjust has a function for each subsystem that receives its configuration before it is constructed: to add
 // a plugin of volumes, an admission check or routes of the API, or to change the order of
 // eviction. The examples show each of them. examples/kubelet is a program with the
@@ -46,6 +49,9 @@
 //     RootDir takes them over.
 //   - A component that fails stops the kubelet: Run returns its error after the others have
 //     returned. A component that does not return within 15 s is left behind with an error.
+//   - Pods of Runtime.New have no cgroups, devices, resource claims and exclusive CPUs on this
+//     machine, are not resized, and their images are not collected. If Runtime.Node is set, they
+//     are evicted only for the disk of this machine, which has their logs and volumes.
 //   - A kubelet without root privileges creates no cgroups and mounts nothing, and runs the
 //     pods that require neither. The package builds on Windows and macOS, where there are
 //     neither cgroups nor mounts.

@@ -80,7 +80,7 @@ func TestAnIdleNodeMakesFewCallsFromTheFirstMinuteOn(t *testing.T) {
 		}
 		source := new(podsource.Memory)
 		source.Set(specs...)
-		a, err := agent.New(agent.Config{Runtime: rt, Sources: map[string]podsource.PodSource{podsource.FileSource: source}, Sink: new(status.MemorySink)})
+		a, err := agent.New(agent.Config{Runtime: engine, Sources: map[string]podsource.PodSource{podsource.FileSource: source}, Sink: new(status.MemorySink)})
 		require.NoError(t, err)
 		p := stores.Pods{Table: a.Table()}
 		usage, err := stats.New(stats.Config{
@@ -94,7 +94,7 @@ func TestAnIdleNodeMakesFewCallsFromTheFirstMinuteOn(t *testing.T) {
 			Policy: policy, Summary: podwing.SummaryOf(usage), Pods: p,
 		})
 		require.NoError(t, err)
-		images, err := imagegc.New(imagegc.Config{Store: rt, Space: imagegc.SpaceOf(rt)})
+		images, err := imagegc.New(imagegc.Config{Store: engine, Space: imagegc.SpaceOf(engine)})
 		require.NoError(t, err)
 
 		ctx, cancel := context.WithCancel(t.Context())

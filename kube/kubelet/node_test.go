@@ -69,7 +69,7 @@ func TestNodeObject(t *testing.T) {
 }
 
 func TestNoImagesAreReportedIfTheMaximumIs0(t *testing.T) {
-	list, err := (*machine.NodeImages)(nil).ForNode(machine.Services{}, 0)(t.Context())
+	list, err := (*machine.NodeImages)(nil).ForNode(machine.PodRuntime{}, 0)(t.Context())
 	require.NoError(t, err)
 	assert.Empty(t, list)
 }

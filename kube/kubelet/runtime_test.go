@@ -58,9 +58,8 @@ func TestBackoffOf(t *testing.T) {
 }
 
 func TestLogsAreLinkedOnlyOnAManagedMachine(t *testing.T) {
-	assert.Equal(t, "/var/log/containers", machine.ContainerLogs(true, false))
-	assert.Empty(t, machine.ContainerLogs(false, false))
-	assert.Empty(t, machine.ContainerLogs(true, true))
+	assert.Equal(t, "/var/log/containers", machine.ContainerLogs(true))
+	assert.Empty(t, machine.ContainerLogs(false))
 }
 
 func TestUserNamespaces(t *testing.T) {

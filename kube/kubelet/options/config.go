@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/kube/client"
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/status"
 )
 
@@ -70,13 +71,33 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// A Runtime is a CRI runtime. The caller closes it after Run has returned.
+// A Runtime is a CRI runtime, by Service and Images, or any other runtime, by New. The caller closes
+// it after Run has returned.
 type Runtime struct {
-	// Name is the prefix of container IDs, such as "containerd".
+	// Name is the prefix of container IDs, such as "containerd". Required with Service and New.
 	Name string
 
 	Service internalapi.RuntimeService
 	Images  internalapi.ImageManagerService
+
+	// New returns the runtime of a node whose pods are not containers of this machine: a machine
+	// manager, a cloud API. kubelet.Open calls it once, with the configuration of package
+	// runtime/cri for this node without Runtime and Images. It is Config.Engine of package
+	// runtime/containers; any other runtime uses the parts that it needs, such as
+	// Providers.Objects.
+	//
+	// The node has no cgroups, devices, resource claims and image garbage collection, and does
+	// not resize containers. Logs, streams, statistics and probes depend on the optional
+	// interfaces of the runtime, which are found by compose.As; a pipeline.Admitter also decides
+	// about the admission of pods: volumes are set up on this machine, and it rejects pods that it
+	// cannot give them. The Node object has the label kubeparts.io/runtime with Name
+	// as its value, and, unless registerWithTaints of the Configuration is set, a taint of that
+	// key and value with the effect NoSchedule: only pods that tolerate it are scheduled there.
+	New func(engine cri.Config) (runtime.Runtime, error)
+
+	// Node describes where the pods of New run. If nil, they run on this machine: its resources
+	// are those of the node, and pods are evicted when it is short of memory or process IDs.
+	Node NodeReporter
 
 	// Processes reports that containers are plain processes, without cgroups, images
 	// and mount namespaces.

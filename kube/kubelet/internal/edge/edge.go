@@ -41,7 +41,7 @@ func OpenEdge(s *stores.Stores, m *machine.Machine, p *podwing.PodPipeline) (e *
 		return nil, err
 	}
 	if e.Page, err = newStatusPage(s.Base, pageDeps{
-		agent: p.Agent, history: s.History, runtime: m.Services.Display, sources: p.Sources, volumes: m.Volumes, evictions: p.Evictions, images: m.Images,
+		agent: p.Agent, history: s.History, runtime: m.Runtime.Display, sources: p.Sources, volumes: m.Volumes, evictions: p.Evictions, images: m.Images,
 		stats: m.Stats, metrics: scraped,
 	}); err != nil {
 		return nil, err

@@ -100,7 +100,7 @@ func newServer(b stores.Base, d ServerDeps) ([]stores.Component, error) {
 // apiConfig returns the configuration of the API, without access.
 func apiConfig(b stores.Base, d ServerDeps) server.Config {
 	cfg := server.Config{
-		NodeName: b.Config.NodeName, Pods: reportedPods{d.agent}, Runtime: d.runtime,
+		NodeName: b.Config.NodeName, Pods: reportedPods{d.agent}, Runtime: d.runtime.Runtime,
 		Node: server.Node{
 			Stats: d.stats, Metrics: d.metrics, ServiceLogs: server.Journal,
 			Checks:  []server.Check{{Name: "syncloop", Check: b.Metrics.Check("healthz", "syncloop", d.agent.Loop().Healthy)}},

@@ -31,7 +31,7 @@ func dependsOnObject(reason string) bool {
 // seconds, and a scheduler may already have seen labels, taints and extended resources that are
 // newer: before a pod is rejected for them, the object is read again.
 type NodeAdmission struct {
-	Machine admission.Node
+	Machine func() admission.Node
 	Object  *stores.NodeObject                      // may be nil
 	Read    func(context.Context) (*v1.Node, error) // reads the object; may be nil
 	Leaving func(types.UID) bool                    // whether a pod's resources are being released
@@ -56,7 +56,7 @@ func (n *NodeAdmission) newest() *v1.Node {
 
 // Admit implements allocation.Config.Admit.
 func (n *NodeAdmission) Admit(ctx context.Context, req allocation.Request) *runtime.Rejection {
-	machine := n.Machine
+	machine := n.Machine()
 	if on := n.newest(); on != nil {
 		machine.Labels, machine.Taints = on.Labels, on.Spec.Taints
 		machine.Allocatable = withExtended(machine.Allocatable, on.Status.Allocatable, n.Devices)

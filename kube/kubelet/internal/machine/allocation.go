@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/allocation"
 	"github.com/kubeparts/kubeparts/cm/cpu"
 	"github.com/kubeparts/kubeparts/cm/memory"
@@ -16,7 +17,7 @@ import (
 type AllocationDeps struct {
 	Runtime  PodRuntime
 	NoResize string // why containers cannot be resized in place; "" if they can
-	total    capacity
+	node     func() admission.Node
 	object   *stores.NodeObject
 	read     func(context.Context) (*v1.Node, error)
 	devices  func(v1.ResourceName) bool
@@ -26,12 +27,12 @@ type AllocationDeps struct {
 // pods fit the node.
 func NewAllocation(b stores.Base, d AllocationDeps) (*allocation.Manager, error) {
 	facts := allocation.NodeConstraints{NoResize: d.NoResize}
-	if !b.Config.Runtime.Processes { // rule al-10
+	if stores.HostContainers(b.Config) { // rule al-10
 		facts.StaticCPU = cpu.Policy(b.Configuration.CPUManagerPolicy) == cpu.Static
 		facts.StaticMemory = memory.Policy(b.Configuration.MemoryManagerPolicy) == memory.Static
 		facts.Swaps = d.Runtime.Facts.MaySwap
 	}
-	node := NodeAdmission{Machine: AdmissionNode(b, d.total.Allocatable), Object: d.object, Read: d.read, Leaving: b.Pods.Leaving, Devices: d.devices}
+	node := NodeAdmission{Machine: d.node, Object: d.object, Read: d.read, Leaving: b.Pods.Leaving, Devices: d.devices}
 	cfg := allocation.Config{
 		Dir: filepath.Join(b.Config.RootDir, "allocation"), Node: facts, InitContainers: true,
 		Admit: node.Admit, Refresh: node.Refresh, Pods: b.Pods,

@@ -27,6 +27,8 @@ type PodCgroups struct {
 	// by admission only.
 	Groups *cm.Manager
 	Tree   *host.Tree
+
+	unused bool // the runtime of Config.Runtime.New limits its containers itself
 }
 
 // newCgroups prepares the cgroups of pods, if the process may create them and the runtime
@@ -146,6 +148,9 @@ func (n PodCgroups) MemoryDir() string {
 // Warning returns the limits that cannot be enforced, for the node status (rule ns-11);
 // "" if all can.
 func (n PodCgroups) Warning() string {
+	if n.unused {
+		return ""
+	}
 	if n.Groups == nil {
 		return "pods have no cgroups; limits are not enforced"
 	}

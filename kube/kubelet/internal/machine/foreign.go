@@ -28,7 +28,7 @@ func explainForeign(err error) error {
 }
 
 // refuseForeign returns an error if the runtime runs pods of another node.
-func refuseForeign(ctx context.Context, b stores.Base, rt PodRuntime) error {
+func refuseForeign(ctx context.Context, b stores.Base, rt *cri.Runtime) error {
 	if b.Config.Host.IgnoreForeignPods {
 		return nil
 	}

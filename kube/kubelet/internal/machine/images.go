@@ -15,14 +15,16 @@ import (
 	"github.com/kubeparts/kubeparts/imagegc"
 	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
 	"github.com/kubeparts/kubeparts/kube/node"
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/cri"
 )
 
-// NodeImages manages the images of the node. A nil *nodeImages is that of plain processes,
-// which have no images.
+// NodeImages manages the images of the node. A nil *NodeImages manages none: plain processes have no
+// images, and those of Config.Runtime.New are not on this machine.
 type NodeImages struct{ collector *imagegc.Manager }
 
 // newImages constructs the image garbage collector.
-func newImages(ctx context.Context, b stores.Base, rt PodRuntime, processes bool) (*NodeImages, error) {
+func newImages(ctx context.Context, b stores.Base, rt *cri.Runtime, processes bool) (*NodeImages, error) {
 	if processes {
 		return nil, nil
 	}
@@ -51,7 +53,7 @@ func newImages(ctx context.Context, b stores.Base, rt PodRuntime, processes bool
 
 // pauseImage returns the image of sandboxes. No container uses it, and not every runtime
 // reports that it must stay (rule ig-19).
-func pauseImage(ctx context.Context, b stores.Base, rt PodRuntime) ([]string, error) {
+func pauseImage(ctx context.Context, b stores.Base, rt *cri.Runtime) ([]string, error) {
 	name := b.Config.Runtime.PauseImage
 	if name == "" {
 		var err error
@@ -70,7 +72,7 @@ func pauseImage(ctx context.Context, b stores.Base, rt PodRuntime) ([]string, er
 }
 
 // diskConsumers returns what else uses the disk of images, for messages.
-func diskConsumers(b stores.Base, rt PodRuntime) func(context.Context) ([]imagegc.Consumer, error) {
+func diskConsumers(b stores.Base, rt *cri.Runtime) func(context.Context) ([]imagegc.Consumer, error) {
 	under := func(path ...string) string { return strings.TrimPrefix(filepath.ToSlash(filepath.Join(path...)), "/") }
 	return func(ctx context.Context) ([]imagegc.Consumer, error) {
 		consumers, err := imagegc.DirUsage(ctx, os.DirFS("/"), map[string][]string{
@@ -95,18 +97,22 @@ func (i *NodeImages) Manager() *imagegc.Manager {
 
 // ForNode returns the images of the node status (rule ns-15): those of the runtime where
 // none are collected, and none with an error or a maximum of 0.
-func (i *NodeImages) ForNode(s Services, most int) func(context.Context) ([]node.Image, error) {
+func (i *NodeImages) ForNode(rt PodRuntime, most int) func(context.Context) ([]node.Image, error) {
 	if most == 0 {
 		return func(context.Context) ([]node.Image, error) { return nil, nil }
 	}
 	if i == nil {
 		return func(ctx context.Context) ([]node.Image, error) {
-			list, err := s.Images.ListImages(ctx, nil)
+			store, ok := compose.As[runtime.ImageStore](rt.Runtime)
+			if !ok {
+				return nil, nil
+			}
+			list, err := store.Images(ctx)
 			var out []node.Image
 			for _, image := range list {
-				out = append(out, node.Image{ID: image.Id, Digests: image.RepoDigests, Tags: image.RepoTags, Size: int64(image.Size)})
+				out = append(out, node.Image{ID: image.ID, Digests: image.Digests, Tags: image.Tags, Size: int64(image.Size)})
 			}
-			return out, err
+			return out, unlessUnsupported(err)
 		}
 	}
 	return func(ctx context.Context) ([]node.Image, error) {

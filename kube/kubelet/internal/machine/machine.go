@@ -5,6 +5,9 @@ package machine
 import (
 	"context"
 
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/allocation"
 	"github.com/kubeparts/kubeparts/cm/stats"
 	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
@@ -14,76 +17,94 @@ import (
 // The Machine is the second wing of a kubelet: the runtime, and the resources of the machine that
 // pods use.
 type Machine struct {
-	total      capacity
-	Services   Services
 	Claims     *volumes.Claims // nil: they are not supported
 	Volumes    *volumes.Volumes
-	Managers   *ResourceManagers // nil: plain processes have none
+	Managers   *ResourceManagers // nil: there are none
 	Cgroups    PodCgroups
 	Runtime    PodRuntime
 	Declared   DeclaredFeatures
 	Allocation *allocation.Manager
-	Images     *NodeImages // nil: plain processes have none
+	Images     *NodeImages // nil: none are collected
 	Stats      *stats.Collector
+	Backend    *Backend // nil: pods run on this machine
+	NoResize   string   // why containers cannot be resized in place; "" if they can
 
-	oom  stores.Component
+	node func() admission.Node // that pods must fit
+	oom  stores.Component      // nil: the kernel of this machine does not kill containers
 	logs stores.Component
 }
 
-// OpenMachine returns an error if pods of another node run on the machine, before it changes
-// anything that they could use.
+// OpenMachine opens the runtime: the one of Config.Runtime.New, or one on the CRI services of this machine.
 func OpenMachine(ctx context.Context, s *stores.Stores) (m *Machine, err error) {
 	m = new(Machine)
-	if m.total, err = ReadCapacity(s.Base); err != nil {
-		return nil, err
+	open := m.openCRI
+	if s.Config.Runtime.New != nil {
+		open = m.openGiven
 	}
-	if m.Claims, err = volumes.NewClaims(s.Base, s.Cluster); err != nil {
-		return nil, err
-	}
-	if m.Volumes, err = volumes.NewVolumes(s.Base, volumes.VolumeDeps{Cluster: s.Cluster, Files: s.Files, Claims: m.Claims, Allocatable: m.total.Allocatable}); err != nil {
-		return nil, err
-	}
-	if m.Services, err = newServices(ctx, s.Base); err != nil {
-		return nil, err
-	}
-	closeServices := m.Services.close
-	s.Cleanups.Add(func() error {
-		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), stores.StopTimeout)
-		defer cancel()
-		return closeServices(closing)
-	})
-	if m.Services.Ledger, err = openLedger(ctx, s.Base, m.Services); err != nil {
-		return nil, err
-	}
-	if m.Managers, err = newResourceManagers(ctx, s.Base, m.Services, m.total.reserved, m.Claims, s.Cluster); err != nil {
-		return nil, err
-	}
-	if m.Cgroups, err = newCgroups(ctx, s.Base, m.Services, m.total, m.Managers); err != nil {
-		return nil, err
-	}
-	m.Runtime, err = newRuntime(ctx, s.Base, runtimeDeps{
-		services: m.Services, cgroups: m.Cgroups, managers: m.Managers, volumes: m.Volumes, objects: stores.ObjectsOf(s.Cluster, s.Files), cluster: s.Cluster,
-		hostIPs: s.HostIPs, synced: s.History.Synced,
-	})
-	if err != nil {
-		return nil, err
-	}
-	if err := refuseForeign(ctx, s.Base, m.Runtime); err != nil {
+	if err := open(ctx, s); err != nil {
 		return nil, err
 	}
 	return m, m.openAccounts(ctx, s)
 }
 
-// openAccounts constructs what records the use of the machine's resources.
-func (m *Machine) openAccounts(ctx context.Context, s *stores.Stores) (err error) {
-	resize := m.Services.NoResize()
-	m.Declared = NewDeclaredFeatures(ctx, s.Base, m.Runtime, resize == "")
-	if m.Allocation, err = NewAllocation(s.Base, AllocationDeps{
-		Runtime: m.Runtime, NoResize: resize, total: m.total, object: s.Object, read: readNode(s.Base, s.Cluster), devices: m.Managers.advertises,
-	}); err != nil {
+// openCRI returns an error if pods of another node run on the machine, before it changes
+// anything that they could use.
+func (m *Machine) openCRI(ctx context.Context, s *stores.Stores) (err error) {
+	total, err := ReadCapacity(s.Base)
+	if err != nil {
 		return err
 	}
-	if m.Images, err = newImages(ctx, s.Base, m.Runtime, m.Services.Processes); err != nil {
+	m.node = func() admission.Node { return AdmissionNode(s.Base, total.Allocatable) }
+	if m.Claims, err = volumes.NewClaims(s.Base, s.Cluster); err != nil {
+		return err
+	}
+	if err = m.openVolumes(s, total.Allocatable); err != nil {
+		return err
+	}
+	services, err := newServices(ctx, s.Base)
+	if err != nil {
+		return err
+	}
+	s.Cleanups.Add(func() error {
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), stores.StopTimeout)
+		defer cancel()
+		return services.close(closing)
+	})
+	m.NoResize = services.NoResize()
+	if services.Ledger, err = openLedger(ctx, s.Base, services); err != nil {
+		return err
+	}
+	if m.Managers, err = newResourceManagers(ctx, s.Base, services, total.reserved, m.Claims, s.Cluster); err != nil {
+		return err
+	}
+	if m.Cgroups, err = newCgroups(ctx, s.Base, services, total, m.Managers); err != nil {
+		return err
+	}
+	engine, err := m.newCRI(ctx, s, services)
+	if err != nil {
+		return err
+	}
+	if err := refuseForeign(ctx, s.Base, engine); err != nil {
+		return err
+	}
+	if m.Images, err = newImages(ctx, s.Base, engine, services.Processes); err != nil {
+		return err
+	}
+	m.oom, err = newOOMWatcher(s.Base, m.Cgroups)
+	return err
+}
+
+func (m *Machine) openVolumes(s *stores.Stores, allocatable v1.ResourceList) (err error) {
+	m.Volumes, err = volumes.NewVolumes(s.Base, volumes.VolumeDeps{Cluster: s.Cluster, Files: s.Files, Claims: m.Claims, Allocatable: allocatable})
+	return err
+}
+
+// openAccounts constructs what records the use of the machine's resources.
+func (m *Machine) openAccounts(ctx context.Context, s *stores.Stores) (err error) {
+	m.Declared = NewDeclaredFeatures(ctx, s.Base, m.Runtime, m.NoResize == "")
+	if m.Allocation, err = NewAllocation(s.Base, AllocationDeps{
+		Runtime: m.Runtime, NoResize: m.NoResize, node: m.node, object: s.Object, read: readNode(s.Base, s.Cluster), devices: m.Managers.advertises,
+	}); err != nil {
 		return err
 	}
 	if m.Stats, err = newStats(s.Base, m.Runtime, m.Cgroups, m.Volumes); err != nil {
@@ -94,13 +115,15 @@ func (m *Machine) openAccounts(ctx context.Context, s *stores.Stores) (err error
 		return err
 	}
 	m.logs = logs.Run
-	m.oom, err = newOOMWatcher(s.Base, m.Cgroups)
-	return err
+	return nil
 }
 
 func (m *Machine) Components(s *stores.Stores) (all []stores.Component) {
 	all = append(all, s.Queues.Objects.Deliver(func(o stores.ObjectName) { m.Volumes.ObjectChanged(o.Kind, o.Namespace, o.Name) }))
-	all = append(all, m.Allocation.Run, m.Stats.Run, m.logs, m.oom)
+	all = append(all, m.Allocation.Run, m.Stats.Run, m.logs)
+	if m.oom != nil {
+		all = append(all, m.oom)
+	}
 	for _, more := range [][]stores.Component{m.Volumes.Components(), m.Managers.components(), m.Cgroups.components(), m.Images.components()} {
 		all = append(all, more...)
 	}

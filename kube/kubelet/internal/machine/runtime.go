@@ -16,8 +16,6 @@ import (
 	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/kube/kubelet/config"
 	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
-	"github.com/kubeparts/kubeparts/kube/kubelet/internal/volumes"
-	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/images"
@@ -28,88 +26,82 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/userns"
 )
 
-// A PodRuntime runs pods on CRI services.
-type PodRuntime struct {
-	*cri.Runtime
-	Facts podconfig.Node
-	Ids   *userns.Allocator // of user namespaces; nil: pods have none
-}
-
-// A Listed runtime returns PLEG's pods, for components that list periodically: they need no calls
-// of their own, and get the same pods as the agent.
-type Listed struct {
-	PodRuntime
-	Table *podworker.Table
-}
-
-func (r Listed) Pods(ctx context.Context) ([]*runtime.Pod, error) {
-	if pods, ok := r.Table.Listed(); ok {
-		return pods, nil
+// newCRI constructs m.Runtime on CRI services and returns its engine.
+func (m *Machine) newCRI(ctx context.Context, s *stores.Stores, services Services) (*cri.Runtime, error) {
+	m.Runtime = PodRuntime{Name: services.Name, Display: services.Display, Ledger: services.Ledger}
+	m.Runtime.Version = func(ctx context.Context) (string, error) {
+		v, err := services.Service.Version(ctx, "")
+		return v.GetRuntimeVersion(), err
 	}
-	return r.PodRuntime.Pods(ctx)
+	var err error
+	if m.Runtime.Ids, err = NewUserNamespaces(ctx, s.Base, services.Processes, SubIDSource{user.Lookup, os.DirFS("/"), runGetsubids}); err != nil {
+		return nil, err
+	}
+	cfg := cri.Config{Runtime: services.Service, Images: services.Images}
+	cfg.Calls.Streams = new(streaming.Client)
+	cfg.Providers.Ledger = services.Ledger
+	if m.Runtime.Ids != nil {
+		cfg.Providers.UserNamespaces = m.Runtime.Ids
+	}
+	if groups := m.Cgroups.Groups; groups != nil {
+		cfg.Providers.Cgroups = groups
+	}
+	if m.Managers != nil {
+		cfg.Providers.Managers = m.Managers.Managers
+	}
+	if !services.Processes {
+		cfg.Dirs.ContainerLogs = ContainerLogs(s.Config.Host.Manage)
+	}
+	if err := m.complete(s, &cfg); err != nil {
+		return nil, err
+	}
+	engine, err := cri.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	m.Runtime.Runtime, m.Runtime.Admitter = engine, engine
+	return engine, nil
 }
 
-type runtimeDeps struct {
-	services Services
-	cgroups  PodCgroups
-	managers *ResourceManagers // nil: there are none
-	volumes  *volumes.Volumes
-	objects  cri.Objects // nil: there are none
-	cluster  *stores.Cluster
-	hostIPs  func() []string
-	synced   func(cri.SyncInfo)
-}
-
-// newRuntime constructs the pod runtime.
-func newRuntime(ctx context.Context, b stores.Base, d runtimeDeps) (r PodRuntime, err error) {
+// complete adds to the configuration of the engine of m.Runtime what does not depend on the kind of the runtime.
+func (m *Machine) complete(s *stores.Stores, cfg *cri.Config) error {
+	b := s.Base
 	facts, err := cri.ReadFacts(os.DirFS("/"))
 	if err != nil {
-		return r, fmt.Errorf("read facts of the machine: %w", err)
+		return fmt.Errorf("read facts of the machine: %w", err)
 	}
-	r.Facts = ConfiguredFacts(facts, b.Configuration, d.cgroups.Allocatable)
+	allocatable := m.Cgroups.Allocatable
+	m.Runtime.Facts = ConfiguredFacts(facts, b.Configuration, allocatable)
 	keyring, err := newKeyring(b)
 	if err != nil {
-		return r, err
+		return err
 	}
-	if r.Ids, err = NewUserNamespaces(ctx, b, d.services.Processes, SubIDSource{user.Lookup, os.DirFS("/"), runGetsubids}); err != nil {
-		return r, err
-	}
-	cfg := cri.Config{
-		Name: d.services.Name, Runtime: d.services.Service, Images: d.services.Images,
-		Node:  cri.Node{IPs: d.hostIPs, Facts: r.Facts, Allocatable: d.cgroups.Allocatable, DNS: DnsOf(b.Configuration), UnsafeSysctls: b.Configuration.AllowedUnsafeSysctls},
-		Dirs:  cri.Dirs{PodLogs: b.Configuration.PodLogsDir, Root: b.Config.RootDir, ContainerLogs: ContainerLogs(b.Config.Host.Manage, d.services.Processes)},
-		Calls: cri.CallConfig{Timeout: b.Configuration.RuntimeRequestTimeout.Duration, Streams: new(streaming.Client)},
-		Pulls: cri.PullConfig{Keyring: keyring}, Providers: cri.Providers{Ledger: d.services.Ledger, Objects: d.objects, Volumes: d.volumes},
-		Record: b.Record, Hooks: b.Metrics.Remote.Runtime().Join(cri.Hooks{Synced: d.synced}), Logger: b.Logger,
-	}
-	if r.Ids != nil {
-		cfg.Providers.UserNamespaces = r.Ids
-	}
+	cfg.Name = m.Runtime.Name
+	cfg.Node = cri.Node{IPs: s.HostIPs, Facts: m.Runtime.Facts, Allocatable: allocatable, DNS: DnsOf(b.Configuration), UnsafeSysctls: b.Configuration.AllowedUnsafeSysctls}
+	cfg.Dirs.PodLogs, cfg.Dirs.Root = b.Configuration.PodLogsDir, b.Config.RootDir
+	cfg.Calls.Timeout = b.Configuration.RuntimeRequestTimeout.Duration
+	cfg.Providers.Objects, cfg.Providers.Volumes = stores.ObjectsOf(s.Cluster, s.Files), m.Volumes
+	cfg.Record, cfg.Logger = b.Record, b.Logger
+	cfg.Hooks = b.Metrics.Remote.Runtime().Join(cri.Hooks{Synced: s.History.Synced})
 	cfg.Containers.Backoff, cfg.Pulls.Config = BackoffOf(b.Configuration.CrashLoopBackOff), PullsOf(b.Configuration, b.Metrics.Remote.Images())
+	cfg.Pulls.Keyring = keyring
 	cfg.Pulls.Dir = filepath.Join(b.Config.RootDir, "image_manager")
 	for _, records := range []string{"pulling", "pulled"} { // which others look for once the kubelet runs
 		if err = os.MkdirAll(filepath.Join(cfg.Pulls.Dir, records), 0o700); err != nil {
-			return r, fmt.Errorf("directory of pull records: %w", err)
+			return fmt.Errorf("directory of pull records: %w", err)
 		}
 	}
-	if groups := d.cgroups.Groups; groups != nil {
-		cfg.Providers.Cgroups = groups
+	if s.Cluster != nil {
+		cfg.Providers.RuntimeClass = s.Cluster.Objects.RuntimeClass
 	}
-	if d.managers != nil {
-		cfg.Providers.Managers = d.managers.Managers
-	}
-	if d.cluster != nil {
-		cfg.Providers.RuntimeClass = d.cluster.Objects.RuntimeClass
-	}
-	if err := compose.Apply(b.Config.Adjust, "CRI", &cfg); err != nil {
-		return r, err
+	if err := compose.Apply(b.Config.Adjust, "CRI", cfg); err != nil {
+		return err
 	}
 	if err := cfg.Node.DNS.CheckLimits(cri.ReadResolvConf(cfg.Node.DNS)); err != nil { // pods run with it (rule dn-9)
 		b.Record(runtime.Event{Object: b.NodeRef, Type: v1.EventTypeWarning, Reason: podconfig.ReasonCheckLimits, Message: err.Error()})
 		b.Config.Notify(fmt.Sprintf("%s: %v", podconfig.ReasonCheckLimits, err))
 	}
-	r.Runtime, err = cri.New(cfg)
-	return r, err
+	return nil
 }
 
 // DnsOf returns the configuration of resolv.conf files. An empty resolvConf means no name
@@ -230,10 +222,9 @@ func podLogDir(b stores.Base, namespace, name string, uid types.UID) string {
 }
 
 // ContainerLogs returns the directory of links to the logs of containers, which log collectors
-// read; empty without permission to change the machine, and for processes, which the
-// collectors of containers do not read.
-func ContainerLogs(manage, processes bool) string {
-	if !manage || processes {
+// read; empty without permission to change the machine.
+func ContainerLogs(manage bool) string {
+	if !manage {
 		return ""
 	}
 	return "/var/log/containers"

@@ -18,8 +18,11 @@ import (
 // newStats constructs the collector of the usage of the node and its pods.
 func newStats(b stores.Base, rt PodRuntime, groups PodCgroups, vols *volumes.Volumes) (*stats.Collector, error) {
 	cfg := stats.Config{
-		NodeName: b.Config.NodeName, Runtime: Listed{rt, b.Pods.Table}, Root: os.DirFS("/"), NodeDir: b.Config.RootDir, Logger: b.Logger,
+		NodeName: b.Config.NodeName, Runtime: Listed{rt, b.Pods.Table}, NodeDir: b.Config.RootDir, Logger: b.Logger,
 		Pods: podFacts{vols.Manager, b, groups},
+	}
+	if b.Config.Runtime.Node == nil {
+		cfg.Root = os.DirFS("/")
 	}
 	if groups.Groups != nil {
 		cfg.Cgroups = groups.Tree

@@ -18,7 +18,7 @@ func OpenMember(s *stores.Stores, m *machine.Machine, p *podwing.PodPipeline) (*
 	}
 	n, err := newNode(s.Cluster.Conn.Base(s.Base), nodeDeps{
 		cluster: s.Cluster, port: stores.PortOf(s.Ports.API),
-		services: m.Services, runtime: m.Runtime, declared: m.Declared, cgroups: m.Cgroups, managers: m.Managers, images: m.Images, volumes: m.Volumes,
+		runtime: m.Runtime, backend: m.Backend, declared: m.Declared, cgroups: m.Cgroups, managers: m.Managers, images: m.Images, volumes: m.Volumes,
 		agent: p.Agent, evictions: p.Evictions,
 	})
 	return &member{n}, err

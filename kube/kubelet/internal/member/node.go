@@ -1,6 +1,7 @@
 package member
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -24,8 +25,8 @@ import (
 
 type nodeDeps struct {
 	cluster   *stores.Cluster
-	services  machine.Services
 	runtime   machine.PodRuntime
+	backend   *machine.Backend
 	declared  machine.DeclaredFeatures
 	agent     *agent.Agent
 	cgroups   machine.PodCgroups
@@ -42,6 +43,9 @@ func newNode(b stores.Base, d nodeDeps) (*node.Node, error) {
 	cloud := node.CloudProvider{External: b.Config.Cluster.ExternalCloudProvider, ProvidedNodeIP: ProvidedIPs(b.Config.Host.IPs), ProviderID: b.Configuration.ProviderID}
 	addresses.Cloud = cloud.External
 	spec := node.Spec{Name: b.Config.NodeName, Labels: b.Config.Cluster.NodeLabels, Taints: b.Configuration.RegisterWithTaints, CloudProvider: cloud}
+	if info := d.backend.Info(); info != nil {
+		spec.OS, spec.Arch = info.OS, info.Arch
+	}
 	// Without a manager, or with one that keeps its state, the extended resources of the object
 	// are those of this machine (rule dev-11).
 	spec.KeepExtendedResources = d.managers == nil || !d.managers.Device.Fresh()
@@ -54,7 +58,7 @@ func newNode(b stores.Base, d nodeDeps) (*node.Node, error) {
 			ReportPeriod:  b.Configuration.NodeStatusReportFrequency.Duration,
 			LeaseDuration: time.Duration(b.Configuration.NodeLeaseDurationSeconds) * time.Second,
 		},
-		Setters: []node.Setter{node.Report(facts)}, Refresh: d.agent.Health().Check, Record: b.Record, Logger: b.Logger,
+		Setters: []node.Setter{node.Report(facts)}, Record: b.Record, Logger: b.Logger,
 		Observed: func(n *v1.Node) {
 			d.cluster.Object.Observed(n)
 			d.volumes.AttachChanged()
@@ -68,6 +72,9 @@ func newNode(b stores.Base, d nodeDeps) (*node.Node, error) {
 		},
 		Hooks: b.Metrics.API.Node(),
 	}
+	if h := d.agent.Health(); h != nil {
+		cfg.Refresh = h.Check
+	}
 	if err := compose.Apply(b.Config.Adjust, "Node", &cfg); err != nil {
 		return nil, err
 	}
@@ -76,13 +83,11 @@ func newNode(b stores.Base, d nodeDeps) (*node.Node, error) {
 
 // nodeFacts returns the function that reads the facts of the node status.
 func nodeFacts(b stores.Base, d nodeDeps, addresses node.AddressConfig, cloud node.CloudProvider) func(context.Context) (node.Facts, error) {
-	version := Cached(factsAge, func(ctx context.Context) (string, error) {
-		v, err := d.services.Service.Version(ctx, "")
-		return v.GetRuntimeVersion(), err
-	})
+	refresh := Cached(factsAge, func(ctx context.Context) (struct{}, error) { return struct{}{}, d.backend.Refresh(ctx) })
+	version := Cached(factsAge, d.runtime.Version)
 	features := Cached(factsAge, d.runtime.Features)
 	maxImages := int(stores.Deref(b.Configuration.NodeStatusMaxImages))
-	images := d.images.ForNode(d.services, maxImages)
+	images := d.images.ForNode(d.runtime, maxImages)
 	machine := machineFacts(b, d)
 	health := nodeHealth(b, d)
 	return func(ctx context.Context) (node.Facts, error) {
@@ -90,7 +95,11 @@ func nodeFacts(b stores.Base, d nodeDeps, addresses node.AddressConfig, cloud no
 			CloudProvider: cloud, KubeletPort: d.port, Declared: d.declared.Names, MaxImages: maxImages, NoEphemeralStorage: !stores.IsolatesStorage(b.Configuration),
 		}
 		var addressErr, imagesErr error
-		if n := d.cluster.Object.Object(); !cloud.External || n == nil || len(n.Status.Addresses) == 0 {
+		_, backendErr := refresh(ctx)
+		elsewhere := d.backend.Info()
+		if elsewhere != nil && elsewhere.Addresses != nil {
+			f.Addresses = elsewhere.Addresses
+		} else if n := d.cluster.Object.Object(); !cloud.External || n == nil || len(n.Status.Addresses) == 0 {
 			f.Addresses, addressErr = addresses.Addresses(ctx)
 		}
 		f.Machine = machine()
@@ -99,8 +108,14 @@ func nodeFacts(b stores.Base, d nodeDeps, addresses node.AddressConfig, cloud no
 			info.RunningInUserNamespace = nil
 		}
 		info.KubeletVersion = b.Config.Cluster.Version
+		if elsewhere != nil {
+			info.KernelVersion, info.OSImage = "", ""
+			info.OperatingSystem, info.Architecture = cmp.Or(elsewhere.OS, info.OperatingSystem), cmp.Or(elsewhere.Arch, info.Architecture)
+			_, has := elsewhere.Capacity[v1.ResourceEphemeralStorage]
+			f.NoEphemeralStorage = !has
+		}
 		running, _ := version(ctx) // "" if the runtime does not respond
-		info.ContainerRuntimeVersion = node.RuntimeVersion(d.services.Name, running)
+		info.ContainerRuntimeVersion = node.RuntimeVersion(d.runtime.Name, running)
 		f.Info = &info
 		f.Images, imagesErr = images(ctx)
 		reported, featuresErr := features(ctx)
@@ -108,7 +123,7 @@ func nodeFacts(b stores.Base, d nodeDeps, addresses node.AddressConfig, cloud no
 			f.Runtime = &reported
 		}
 		f.Pressure, f.Health, f.VolumesInUse = podwing.Pressure(d.evictions), health(), d.volumes.VolumesInUse()
-		return f, errors.Join(addressErr, infoErr, imagesErr, featuresErr)
+		return f, errors.Join(backendErr, addressErr, infoErr, imagesErr, featuresErr)
 	}
 }
 
@@ -131,6 +146,13 @@ func machineFacts(b stores.Base, d nodeDeps) func() *node.Machine {
 	capacity := maps.Clone(d.cgroups.Total)
 	delete(capacity, cm.ResourcePID)
 	return func() *node.Machine {
+		if info := d.backend.Info(); info != nil {
+			m := &node.Machine{Capacity: info.Capacity, Allocatable: info.Allocatable}
+			if _, limited := info.Capacity[v1.ResourcePods]; !limited {
+				m.MaxPods = int64(stores.MaxPods(b.Config))
+			}
+			return m
+		}
 		m := &node.Machine{Capacity: capacity, Allocatable: d.cgroups.Allocatable, MaxPods: int64(stores.MaxPods(b.Config))}
 		if d.managers != nil {
 			m.Devices, m.HealthyDevices, m.RemovedDevices = d.managers.Device.Capacity()
@@ -145,8 +167,11 @@ func nodeHealth(b stores.Base, d nodeDeps) func() node.Health {
 	healthy := false // at any time
 	return func() node.Health {
 		h := node.Health{
-			Runtime: d.agent.Health().Runtime(), Network: d.agent.Health().Network(), Checks: []node.Check{{Name: "PLEG", Err: d.agent.PLEG().Healthy()}},
+			Checks:  []node.Check{{Name: "PLEG", Err: d.agent.PLEG().Healthy()}},
 			Storage: d.cluster.StorageErr(), Shutdown: b.Shutdown.Err(), Warning: d.cgroups.Warning(),
+		}
+		if r := d.agent.Health(); r != nil { // else a runtime that lists its pods is healthy
+			h.Runtime, h.Network = r.Runtime(), r.Network()
 		}
 		healthy = healthy || h.Runtime == nil && h.Checks[0].Err == nil && h.Network == nil
 		h.Unknown = !healthy

@@ -17,14 +17,13 @@ import (
 	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/prober/grpcprobe"
-	"github.com/kubeparts/kubeparts/runtime/cri"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 type agentDeps struct {
 	cluster    *stores.Cluster
 	sources    Sources
 	runtime    machine.PodRuntime
-	ledger     *cri.Ledger
 	declared   machine.DeclaredFeatures
 	cgroups    machine.PodCgroups
 	managers   *machine.ResourceManagers
@@ -40,14 +39,19 @@ type agentDeps struct {
 // newAgent connects the pod pipeline to the subsystems of the node.
 func newAgent(ctx context.Context, b stores.Base, d agentDeps) (*agent.Agent, error) {
 	cfg := agent.Config{
-		NodeName: b.Config.NodeName, Runtime: d.runtime, Sources: d.sources.ByName, Static: d.sources.Static, Sink: stores.NewSink(b, d.cluster, d.snapshot),
+		NodeName: b.Config.NodeName, Runtime: d.runtime.Runtime, Sources: d.sources.ByName, Static: d.sources.Static, Sink: stores.NewSink(b, d.cluster, d.snapshot),
 		Subsystems: agent.Subsystems{
-			Admitters: admitters(b, d), Volumes: d.volumes.Manager, Cgroups: d.cgroups.ForPods(), Allocation: d.allocation, Ledger: d.ledger,
-			Probes: prober.Handlers{
-				Exec: prober.Exec{Runtime: d.runtime}, HTTPGet: prober.HTTPGet{}, TCPSocket: prober.TCPSocket{}, GRPC: grpcprobe.Handler{},
-			},
+			Admitters: admitters(b, d), Volumes: d.volumes.Manager, Cgroups: d.cgroups.ForPods(), Allocation: d.allocation,
+			Probes: prober.Handlers{HTTPGet: prober.HTTPGet{}, TCPSocket: prober.TCPSocket{}, GRPC: grpcprobe.Handler{}},
 		},
 		HostIPs: d.hostIPs, Table: b.Pods.Table, Record: b.Record, Logger: b.Logger,
+	}
+	// A nil pointer must not become a non-nil interface.
+	if d.runtime.Ledger != nil {
+		cfg.Subsystems.Ledger = d.runtime.Ledger
+	}
+	if execer, ok := compose.As[runtime.Execer](d.runtime.Runtime); ok {
+		cfg.Subsystems.Probes.Exec = prober.Exec{Runtime: execer}
 	}
 	if d.cluster != nil {
 		cfg.Subsystems.Mirrors = d.cluster.Mirrors
@@ -88,7 +92,11 @@ func retainers(d agentDeps) []podworker.Retainer {
 // admitters returns the admission checks, in order. The resource managers follow the
 // others, since they allocate what they admit.
 func admitters(b stores.Base, d agentDeps) pipeline.Admitters {
-	all := pipeline.Admitters{d.evictions, d.declared, d.volumes.Support, d.runtime, d.allocation, b.Shutdown}
+	all := pipeline.Admitters{d.evictions, d.declared, d.volumes.Support}
+	if d.runtime.Admitter != nil {
+		all = append(all, d.runtime.Admitter)
+	}
+	all = append(all, d.allocation, b.Shutdown)
 	if d.managers != nil {
 		all = append(all, d.managers)
 	}

@@ -43,6 +43,9 @@ func newEviction(b stores.Base, d evictionDeps) (*eviction.Manager, error) {
 	for _, signal := range ignored {
 		b.Logger.Warn("Ignored an eviction threshold: it follows from those of nodefs or imagefs", "signal", signal)
 	}
+	if b.Config.Runtime.Node != nil {
+		policy.Thresholds = slices.DeleteFunc(policy.Thresholds, func(t eviction.Threshold) bool { return !stores.OfDisk(string(t.Signal)) })
+	}
 	if d.standalone {
 		// All pods are static, hence critical, and none could be evicted: only their
 		// priority counts.

@@ -33,7 +33,7 @@ func OpenPodPipeline(ctx context.Context, s *stores.Stores, m *machine.Machine) 
 	}
 	if p.Agent, err = newAgent(ctx, s.Base, agentDeps{
 		cluster: s.Cluster, snapshot: s.Snapshot, hostIPs: s.HostIPs, history: s.History,
-		runtime: m.Runtime, ledger: m.Services.Ledger, declared: m.Declared, cgroups: m.Cgroups, managers: m.Managers, volumes: m.Volumes, allocation: m.Allocation, images: m.Images,
+		runtime: m.Runtime, declared: m.Declared, cgroups: m.Cgroups, managers: m.Managers, volumes: m.Volumes, allocation: m.Allocation, images: m.Images,
 		sources: p.Sources, evictions: p.Evictions,
 	}); err != nil {
 		return nil, err

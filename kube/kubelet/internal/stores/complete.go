@@ -44,11 +44,11 @@ func Complete(c options.Config) (options.Config, error) {
 	if c.RootDir, err = filepath.Abs(cmp.Or(c.RootDir, "/var/lib/kubelet")); err != nil {
 		return c, fmt.Errorf("Config.RootDir: %w", err)
 	}
-	if c.Runtime.Service == nil {
+	if c.Runtime.Service == nil && c.Runtime.New == nil {
 		k.ContainerRuntimeEndpoint = cmp.Or(k.ContainerRuntimeEndpoint, defaultEndpoint)
 		c.Runtime.Processes = k.ContainerRuntimeEndpoint == options.ProcessRuntime
 	}
-	if k.PodLogsDir == "" && c.Runtime.Processes {
+	if k.PodLogsDir == "" && (c.Runtime.Processes || c.Runtime.New != nil) {
 		k.PodLogsDir = filepath.Join(c.RootDir, "log", "pods")
 	}
 	k.PodLogsDir = cmp.Or(k.PodLogsDir, "/var/log/pods")
@@ -65,15 +65,26 @@ func Complete(c options.Config) (options.Config, error) {
 	if c.Record == nil {
 		c.Record = func(runtime.Event) {}
 	}
-	return c, check(c)
+	if err := check(c); err != nil {
+		return c, err
+	}
+	if c.Runtime.New != nil {
+		markNode(&c)
+	}
+	return c, nil
 }
 
 func check(c options.Config) error {
+	if r := c.Runtime; r.New != nil || r.Node != nil {
+		if err := checkGiven(c); err != nil {
+			return err
+		}
+	}
 	k := c.Configuration
 	switch endpoint := k.ContainerRuntimeEndpoint; {
 	case c.Runtime.Service != nil && (c.Runtime.Images == nil || c.Runtime.Name == ""):
 		return errors.New("Config.Runtime has no Images or no Name")
-	case c.Runtime.Service == nil && endpoint != options.ProcessRuntime && !strings.HasPrefix(endpoint, "unix://"):
+	case c.Runtime.Service == nil && c.Runtime.New == nil && endpoint != options.ProcessRuntime && !strings.HasPrefix(endpoint, "unix://"):
 		return fmt.Errorf("containerRuntimeEndpoint is %q: want a socket such as %s, or %s", endpoint, defaultEndpoint, options.ProcessRuntime)
 	case (c.Runtime.CredentialProviderConfig == "") != (c.Runtime.CredentialProviderBinDir == ""):
 		return errors.New("only one of Config.Runtime.CredentialProviderConfig and Config.Runtime.CredentialProviderBinDir is set")

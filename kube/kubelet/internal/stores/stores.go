@@ -115,7 +115,7 @@ func (s *Stores) Components() []Component {
 // claimedCgroup returns the parent of the cgroups that this process will manage; "" if it
 // manages none.
 func claimedCgroup(cfg options.Config) string {
-	if cfg.Runtime.Processes || !*cfg.Configuration.CgroupsPerQOS || os.Geteuid() != 0 {
+	if !HostContainers(cfg) || !*cfg.Configuration.CgroupsPerQOS || os.Geteuid() != 0 {
 		return ""
 	}
 	return filepath.Join("/", cfg.Configuration.CgroupRoot)

@@ -24,7 +24,7 @@ type Claims struct {
 // SupportsClaims reports whether pods may have resource claims: they are objects of a cluster,
 // the runtime must inject devices, and plugins register as those of CSI drivers do.
 func SupportsClaims(b stores.Base) bool {
-	return stores.Clustered(b.Config) && !b.Config.Runtime.Processes && volume.CanMount()
+	return stores.Clustered(b.Config) && stores.HostContainers(b.Config) && volume.CanMount()
 }
 
 // NewClaims constructs the manager of resource claims; nil if they are not supported.

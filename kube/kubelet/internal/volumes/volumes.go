@@ -82,7 +82,7 @@ func NewVolumes(b stores.Base, d VolumeDeps) (*Volumes, error) {
 	if cfg.HealthChanged != nil {
 		v.Health = v.VolumeHealth
 	}
-	if v.mounts && !b.Config.Runtime.Processes {
+	if v.mounts && stores.HostContainers(b.Config) {
 		v.share = func() { shareRoot(b) }
 	}
 	return v, nil
