@@ -26,6 +26,7 @@ type (
 
 	NodeReporter = options.NodeReporter
 	NodeInfo     = options.NodeInfo
+	Objects      = options.Objects
 )
 
 // LogLevel returns the slog level that corresponds to a verbosity of the kubelet: 0 and 1

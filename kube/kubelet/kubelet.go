@@ -161,6 +161,13 @@ func (k *Kubelet) Close() error {
 	return k.stores.Cleanups.Run()
 }
 
+// ObjectChanged reports that an object of Config.Objects was created, changed or deleted: volumes with
+// its data are updated. kind is "ConfigMap" or "Secret". It does not block, and has an effect when Run
+// is called.
+func (k *Kubelet) ObjectChanged(kind, namespace, name string) {
+	k.stores.Queues.Objects.Add(stores.ObjectName{Kind: kind, Namespace: namespace, Name: name})
+}
+
 // Agent returns the agent, with the parts of the pod pipeline.
 func (k *Kubelet) Agent() *agent.Agent { return k.pods.Agent }
 

@@ -39,6 +39,11 @@ type Config struct {
 	// (package volume/objectdir). It is not used with a cluster. Empty: there are none.
 	ObjectsDir string
 
+	// Objects are used instead of ObjectsDir and of the API server, one of which is then an
+	// error. The caller calls Kubelet.ObjectChanged when an object has changed. If nil, there are
+	// those of ObjectsDir or of the cluster.
+	Objects Objects
+
 	// Runtime runs the containers. The zero value connects to the
 	// containerRuntimeEndpoint of the Configuration, which is ProcessRuntime or the
 	// address of a CRI runtime; empty: unix:///run/containerd/containerd.sock.

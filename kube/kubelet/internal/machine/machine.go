@@ -95,7 +95,7 @@ func (m *Machine) openCRI(ctx context.Context, s *stores.Stores) (err error) {
 }
 
 func (m *Machine) openVolumes(s *stores.Stores, allocatable v1.ResourceList) (err error) {
-	m.Volumes, err = volumes.NewVolumes(s.Base, volumes.VolumeDeps{Cluster: s.Cluster, Files: s.Files, Claims: m.Claims, Allocatable: allocatable})
+	m.Volumes, err = volumes.NewVolumes(s.Base, volumes.VolumeDeps{Cluster: s.Cluster, Local: s.Local, Claims: m.Claims, Allocatable: allocatable})
 	return err
 }
 

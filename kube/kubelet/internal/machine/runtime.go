@@ -80,7 +80,7 @@ func (m *Machine) complete(s *stores.Stores, cfg *cri.Config) error {
 	cfg.Node = cri.Node{IPs: s.HostIPs, Facts: m.Runtime.Facts, Allocatable: allocatable, DNS: DnsOf(b.Configuration), UnsafeSysctls: b.Configuration.AllowedUnsafeSysctls}
 	cfg.Dirs.PodLogs, cfg.Dirs.Root = b.Configuration.PodLogsDir, b.Config.RootDir
 	cfg.Calls.Timeout = b.Configuration.RuntimeRequestTimeout.Duration
-	cfg.Providers.Objects, cfg.Providers.Volumes = stores.ObjectsOf(s.Cluster, s.Files), m.Volumes
+	cfg.Providers.Objects, cfg.Providers.Volumes = stores.ObjectsOf(s.Cluster, s.Local), m.Volumes
 	cfg.Record, cfg.Logger = b.Record, b.Logger
 	cfg.Hooks = b.Metrics.Remote.Runtime().Join(cri.Hooks{Synced: s.History.Synced})
 	cfg.Containers.Backoff, cfg.Pulls.Config = BackoffOf(b.Configuration.CrashLoopBackOff), PullsOf(b.Configuration, b.Metrics.Remote.Images())

@@ -42,7 +42,7 @@ func NewSources(b stores.Base, c *stores.Cluster) (Sources, error) {
 	}
 	if b.Configuration.StaticPodPath != "" {
 		files, err := podsource.NewFile(podsource.FileConfig{
-			Path: b.Configuration.StaticPodPath, NodeName: b.Config.NodeName, LocalObjects: b.Config.ObjectsDir != "" && c == nil,
+			Path: b.Configuration.StaticPodPath, NodeName: b.Config.NodeName, LocalObjects: stores.HasLocalObjects(b.Config),
 			Exists: earlier, Period: b.Configuration.FileCheckFrequency.Duration, Logger: slog.New(slog.DiscardHandler), Hooks: hooks,
 		})
 		if err != nil {

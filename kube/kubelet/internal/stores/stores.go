@@ -23,10 +23,10 @@ type Stores struct {
 
 	History  *statuspage.History
 	Ports    Ports
-	Cluster  *Cluster     // nil: the kubelet is standalone
-	Object   *NodeObject  // nil: the same
-	Files    *ObjectFiles // nil: there are none
-	Snapshot *Snapshot    // nil: the API server has the statuses
+	Cluster  *Cluster      // nil: the kubelet is standalone
+	Object   *NodeObject   // nil: the same
+	Local    *LocalObjects // nil: there are none
+	Snapshot *Snapshot     // nil: the API server has the statuses
 	HostIPs  func() []string
 
 	Cleanups Cleanups
@@ -63,7 +63,7 @@ func OpenStores(ctx context.Context, cfg options.Config) (_ *Stores, err error) 
 	}
 	detected := ConfiguredIPs(cfg.Host.IPs, agent.InterfaceIPs())
 	s.HostIPs = func() []string { return s.Object.HostIPs(detected) }
-	if s.Files, err = newObjectFiles(s.Base); err != nil {
+	if s.Local, err = newLocalObjects(s.Base); err != nil {
 		return nil, err
 	}
 	s.Snapshot, err = newSnapshot(s.Base, s.Cluster)

@@ -48,6 +48,15 @@ func (p *VolumePlugins) useCluster(c *stores.Cluster) (err error) {
 	return err
 }
 
+// useLocal has the plugins read the objects of the Config. A directory has no tokens.
+func (p *VolumePlugins) useLocal(o *stores.LocalObjects) (err error) {
+	p.objects = o
+	if p.B.Config.Objects != nil {
+		p.tokens, err = token.New(token.Config{Get: o.Token})
+	}
+	return err
+}
+
 // all returns the plugins. Those of CSI drivers require mounts.
 func (p *VolumePlugins) all(cl *Claims) ([]volume.Plugin, error) {
 	empty, err := emptydir.New(p.EmptyDir())

@@ -30,7 +30,7 @@ type Volumes struct {
 	Support VolumeSupport
 	mounts  bool
 	drivers *register.Watcher                  // of CSI and DRA; nil: none can register
-	files   *stores.ObjectFiles                // nil: there are none
+	local   *stores.LocalObjects               // nil: there are none
 	Certs   *certificate.Cache                 // nil: there is no API server
 	csi     *csi.Plugin                        // nil: as drivers
 	Health  func(*v1.Pod) []v1.PodVolumeHealth // nil: it is not read
@@ -38,16 +38,16 @@ type Volumes struct {
 }
 
 type VolumeDeps struct {
-	Cluster     *stores.Cluster     // nil: there is no API server
-	Files       *stores.ObjectFiles // nil: there are none
-	Claims      *Claims             // nil: they are not supported
+	Cluster     *stores.Cluster      // nil: there is no API server
+	Local       *stores.LocalObjects // nil: there are none
+	Claims      *Claims              // nil: they are not supported
 	Allocatable v1.ResourceList
 }
 
 // NewVolumes constructs the volume manager with every plugin that works with the
 // permissions of the process.
 func NewVolumes(b stores.Base, d VolumeDeps) (*Volumes, error) {
-	v := &Volumes{mounts: volume.CanMount(), files: d.Files}
+	v := &Volumes{mounts: volume.CanMount(), local: d.Local}
 	p := VolumePlugins{B: b, v: v, mounter: volume.NewMounter(v.mounts), allocatable: d.Allocatable}
 	cfg := volume.Config{
 		RootDir: b.Config.RootDir, Mounter: p.mounter, StatsPeriod: b.Configuration.VolumeStatsAggPeriod.Duration, Hooks: b.Metrics.Volumes(), Record: b.Record, Logger: b.Logger,
@@ -65,8 +65,10 @@ func NewVolumes(b stores.Base, d VolumeDeps) (*Volumes, error) {
 		if err := p.useCluster(d.Cluster); err != nil {
 			return nil, err
 		}
-	case d.Files != nil:
-		p.objects = d.Files
+	case d.Local != nil:
+		if err := p.useLocal(d.Local); err != nil {
+			return nil, err
+		}
 	}
 	cfg.SELinuxOnePodOnly = !config.Enabled(b.Configuration, "SELinuxMount")
 	if cfg.Plugins, err = p.all(d.Claims); err != nil {
@@ -110,8 +112,8 @@ func (v *Volumes) Components() []stores.Component {
 	if v.drivers != nil {
 		all = append(all, v.drivers.Run, v.csi.Run)
 	}
-	if v.files != nil {
-		all = append(all, v.files.Run)
+	if v.local != nil && v.local.Run != nil {
+		all = append(all, v.local.Run)
 	}
 	return all
 }

@@ -1,0 +1,61 @@
+package stores
+
+import (
+	"context"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/kube/kubelet/options"
+	"github.com/kubeparts/kubeparts/runtime/cri"
+	"github.com/kubeparts/kubeparts/volume/objectdir"
+)
+
+// LocalObjects are the objects of a kubelet without an API server: Config.Objects, or those of
+// Config.ObjectsDir.
+type LocalObjects struct {
+	options.Objects
+	Run Component // nil: the caller of the kubelet runs it
+}
+
+// Services implements cri.Objects; without such a method of Config.Objects there are none.
+func (o *LocalObjects) Services(ctx context.Context, namespace string) ([]*v1.Service, bool) {
+	if services, ok := o.Objects.(cri.Objects); ok {
+		return services.Services(ctx, namespace)
+	}
+	return nil, true
+}
+
+// HasLocalObjects reports whether static pods may refer to objects, which an API server does not protect.
+func HasLocalObjects(c options.Config) bool {
+	return c.Objects != nil || c.ObjectsDir != "" && !Clustered(c)
+}
+
+func newLocalObjects(b Base) (*LocalObjects, error) {
+	if !HasLocalObjects(b.Config) {
+		return nil, nil
+	}
+	if b.Config.Objects != nil {
+		return &LocalObjects{Objects: b.Config.Objects}, nil
+	}
+	dir, err := objectdir.New(objectdir.Config{
+		Dir: b.Config.ObjectsDir, Logger: b.Logger,
+		Changed: func(kind, namespace, name string) { b.Queues.Objects.Add(ObjectName{kind, namespace, name}) },
+	})
+	if err != nil {
+		return nil, fmt.Errorf("Config.ObjectsDir: %w", err)
+	}
+	return &LocalObjects{dir, dir.Run}, nil
+}
+
+// ObjectsOf returns the objects that environment variables refer to: those of the
+// cluster, else the local ones; nil if there are neither.
+func ObjectsOf(c *Cluster, local *LocalObjects) cri.Objects {
+	switch {
+	case c != nil:
+		return c.Objects
+	case local != nil:
+		return local
+	}
+	return nil
+}
