@@ -54,7 +54,7 @@ release() {
 
 	# The program has to terminate by itself, with code 0.
 	consumer "$work/kubelet" "github.com/kubeparts/kubeparts/kube@$version"
-	cp hack/release/kubelet.go.txt "$work/kubelet/main.go"
+	cp hack/kubelet.go.txt "$work/kubelet/main.go"
 	(cd "$work/kubelet" && go mod tidy && go build -o kubelet . && TMPDIR=$work timeout 120 ./kubelet)
 	echo "a kubelet of 30 lines: ok"
 

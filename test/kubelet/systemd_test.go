@@ -52,20 +52,22 @@ func TestSystemdIsNotified(t *testing.T) {
 	assert.True(t, slices.Contains(heard, "STOPPING=1"), "%v", heard)
 }
 
-// The sample unit starts this agent, with flags that exist, and lets pods outlive it.
-func TestTheSampleUnitStartsTheAgent(t *testing.T) {
-	text, err := os.ReadFile("../../examples/kubelet/kubelet.service")
-	require.NoError(t, err)
-	unit := strings.ReplaceAll(string(text), "\\\n", "")
-	_, command, found := strings.Cut(unit, "\nExecStart=")
-	require.True(t, found)
-	command, _, _ = strings.Cut(command, "\n")
+// The unit, and the drop-in for kubeadm, start this agent with flags that exist, and let pods
+// outlive it.
+func TestTheUnitStartsTheAgent(t *testing.T) {
 	_, help, _, _ := try(t, "--help")
-	for _, word := range strings.Fields(command)[1:] {
-		name, _, _ := strings.Cut(strings.TrimPrefix(word, "--"), "=")
-		assert.Regexp(t, `(?m)^ +--`+regexp.QuoteMeta(name)+`\b`, help)
-	}
-	for _, line := range []string{"Type=notify", "WatchdogSec=60s", "KillMode=process", "OOMScoreAdjust=-999"} {
-		assert.Contains(t, unit, "\n"+line+"\n")
+	for _, name := range []string{"kubelet.service", "10-kubeadm.conf"} {
+		text, err := os.ReadFile("../../examples/kubelet/" + name)
+		require.NoError(t, err)
+		flags := regexp.MustCompile(`--[a-z-]+=`).FindAllString(string(text), -1)
+		assert.NotEmpty(t, flags)
+		for _, flag := range flags {
+			assert.Regexp(t, `(?m)^ +`+regexp.QuoteMeta(flag[:len(flag)-1])+`\b`, help)
+		}
+		if name == "kubelet.service" {
+			for _, line := range []string{"Type=notify", "WatchdogSec=60s", "KillMode=process", "OOMScoreAdjust=-999"} {
+				assert.Contains(t, string(text), "\n"+line+"\n")
+			}
+		}
 	}
 }
