@@ -12,8 +12,14 @@ base() {
 	fi
 }
 
-# record_green makes the tested commit the base of the next gate.
-record_green() { [ "$KUBEPARTS_TREE" != committed ] || git rev-parse HEAD >"$cache/green"; }
+# record_green makes the tested commit the base of the next gate, or after a full run one that
+# hack/release accepts.
+record_green() {
+	case $run in
+	gate) [ "$KUBEPARTS_TREE" != committed ] || git rev-parse HEAD >"$cache/green" ;;
+	full) [ -n "$(git status --porcelain)" ] || git rev-parse HEAD >"$cache/full" ;;
+	esac
+}
 
 # run_in_copy runs the gate in a copy of the tree, at a path that is the same for all clones, in which
 # files that did not change keep their times: the go command takes the result of a test from its

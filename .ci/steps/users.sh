@@ -21,12 +21,12 @@ readme() {
 	grep -q '<h2 id="pods">' "$dir/page.html" || { echo "the status page is not served"; return 1; }
 }
 
-# release packs the modules into a file-system module proxy, at the version that they
+# modules packs the modules into a file-system module proxy, at the version that they
 # require of each other, and uses them from empty directories outside of the repository:
-# go install of the complete node, the README's program, a kubelet of 30 lines, and a
-# controller test, and a virtual-kubelet provider.
-release() {
-	unless_unchanged go.mod kube/go.mod api/ examples/ README.md hack/release kube/fakenode/ kube/controllers/doc.go kube/controllers/example_test.go kube/provider/virtualkubelet/ tools/goproxy/
+# each go get and go install of docs/install.md, the README's program, a kubelet of 30 lines,
+# a controller test, and a virtual-kubelet provider.
+modules() {
+	unless_unchanged go.mod kube/go.mod api/ examples/ README.md docs/install.md hack/kubelet.go.txt kube/fakenode/ kube/controllers/doc.go kube/controllers/example_test.go kube/provider/virtualkubelet/ tools/goproxy/
 	local version work proxy
 	version=$(awk '$1 == "github.com/kubeparts/kubeparts" { print $2 }' kube/go.mod)
 	work=$(mktemp -d)
@@ -36,10 +36,9 @@ release() {
 	proxy=file://$work/proxy,$(go env GOPROXY)
 	export GOWORK=off GOFLAGS=-mod=mod GOPROXY=$proxy GONOSUMDB=github.com/kubeparts/* GODEBUG=goindex=0
 
-	GOBIN=$work/bin go install "github.com/kubeparts/kubeparts/examples/kubelet@$version"
+	documented "$work" "$version"
 	"$work/bin/kubelet" --help >"$work/help" 2>&1 || [ -s "$work/help" ]
 	grep -q -- --pod-manifest-path "$work/help" || { echo "the installed kubelet prints no help"; return 1; }
-	echo "go install examples/kubelet: ok"
 
 	consumer "$work/tiny" "github.com/kubeparts/kubeparts@$version"
 	cp examples/tiny/main.go "$work/tiny"
@@ -77,6 +76,23 @@ release() {
 	echo "a Deployment in memory: ok"
 }
 
+# documented runs each go get and go install of docs/install.md, which are those of the version, each
+# go get in a module of its own.
+documented() {
+	local work=$1 version=$2 verb module count=0
+	while read -r verb module; do
+		[ "${module##*@}" = "$version" ] || { echo "docs/install.md has $module, not $version"; return 1; }
+		if [ "$verb" = install ]; then
+			GOBIN=$work/bin go install "$module"
+		else
+			consumer "$work/get$count" "$module"
+		fi
+		count=$((count + 1))
+		echo "go $verb $module: ok"
+	done < <(sed -nE 's/^\$ go (get|install) (github\.com.*)$/\1 \2/p' docs/install.md)
+	[ "$count" -ge 8 ] || { echo "docs/install.md has $count commands only"; return 1; }
+}
+
 # unmount_below unmounts what a kubelet has mounted in a directory: it leaves its root
 # directory mounted for the next one.
 unmount_below() {
@@ -93,7 +109,6 @@ consumer() {
 # they may have been packed from another commit. GODEBUG=goindex=0 has the go command
 # read their directories, which it takes for unchangeable otherwise.
 forget_release() {
-	unless_unchanged go.mod kube/go.mod api/ examples/ README.md hack/release kube/fakenode/ kube/controllers/doc.go kube/controllers/example_test.go kube/provider/virtualkubelet/ tools/goproxy/
 	local at=github.com/kubeparts version=$1 cache
 	cache=$(go env GOMODCACHE)
 	[ ! -d "$cache/$at" ] || {

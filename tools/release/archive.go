@@ -28,16 +28,15 @@ func readFile(name, from string, mode fs.FileMode) (file, error) {
 	return file{name, mode, data}, err
 }
 
-// readTree reads a file, or all files of a directory, of the exported commit. Their names begin with
-// the base name of the path.
-func readTree(tree, at string) ([]file, error) {
+// readTree reads a file, or all files of a directory, in the order of their names, which are relative
+// to the directory base.
+func readTree(base, at string) ([]file, error) {
 	var files []file
-	start := filepath.Join(tree, filepath.FromSlash(at))
-	err := filepath.WalkDir(start, func(p string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(at, func(p string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		below, err := filepath.Rel(filepath.Dir(start), p)
+		below, err := filepath.Rel(base, p)
 		if err != nil {
 			return err
 		}

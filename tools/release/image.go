@@ -106,7 +106,7 @@ func (b *imageBuild) write(work, out string) error {
 	if err := path.AppendIndex(index, layout.WithAnnotations(annotations)); err != nil {
 		return err
 	}
-	files, err := readTree(dir, ".")
+	files, err := readTree(dir, dir)
 	if err != nil {
 		return err
 	}

@@ -48,31 +48,38 @@ func licenseOf(dir string) (license, error) {
 	return l, nil
 }
 
-// identify returns the SPDX identifier of a license text; "" if it is none of the usual ones, or
-// more than one.
+// phrases identify the usual licenses.
+var phrases = []struct{ id, phrase string }{
+	{"Apache-2.0", "apache license version 2.0"},
+	{"MPL-2.0", "mozilla public license version 2.0"},
+	{"MPL-2.0", "mozilla public license, version 2.0"},
+	{"MIT", "permission is hereby granted, free of charge, to any person obtaining a copy"},
+	{"ISC", "permission to use, copy, modify, and/or distribute this software for any purpose with or without fee"},
+	{"ISC", "permission to use, copy, modify, and distribute this software for any purpose with or without fee"},
+	{"BSD", "redistribution and use in source and binary forms"},
+}
+
+// endorsement is the third clause of the BSD license, which has several wordings.
+var endorsement = regexp.MustCompile(`neither the names? |may not be used to endorse|be used to endorse or promote`)
+
+// identify returns the SPDX expression of the licenses in a text; "" if it contains none of the
+// usual ones.
 func identify(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
+	text = strings.ToLower(strings.Join(strings.Fields(text), " "))
 	var ids []string
-	for _, l := range []struct{ id, has, lacks string }{
-		{"Apache-2.0", "Apache License Version 2.0", ""},
-		{"MPL-2.0", "Mozilla Public License Version 2.0", ""},
-		{"MIT", "Permission is hereby granted, free of charge, to any person obtaining a copy", ""},
-		{"ISC", "Permission to use, copy, modify, and/or distribute this software for any purpose with or without fee", ""},
-		{"ISC", "Permission to use, copy, modify, and distribute this software for any purpose with or without fee", ""},
-		{"BSD-3-Clause", "Redistribution and use in source and binary forms", "Neither the name"},
-	} {
-		if !strings.Contains(strings.ToLower(text), strings.ToLower(l.has)) {
+	for _, l := range phrases {
+		if !strings.Contains(text, l.phrase) {
 			continue
 		}
-		if l.lacks != "" && !strings.Contains(text, "Neither the name") && !strings.Contains(text, "may not be used to endorse") && !strings.Contains(text, "contributors may be used") {
+		if l.id == "BSD" {
 			l.id = "BSD-2-Clause"
+			if endorsement.MatchString(text) {
+				l.id = "BSD-3-Clause"
+			}
 		}
 		ids = append(ids, l.id)
 	}
-	if len(ids) != 1 {
-		return ""
-	}
-	return ids[0]
+	return strings.Join(slices.Compact(ids), " AND ")
 }
 
 // licenses collects the licenses of modules, each once.

@@ -56,7 +56,8 @@ func (r *release) program(ctx context.Context, tree string, p program) error {
 	image := &imageBuild{program: p, name: r.registry + "/" + p.name + ":" + r.version, version: r.version, commit: r.commit.hash, at: r.commit.time}
 	var extra []file
 	for _, path := range p.extra {
-		more, err := readTree(tree, path)
+		path = filepath.Join(tree, filepath.FromSlash(path))
+		more, err := readTree(filepath.Dir(path), path)
 		if err != nil {
 			return err
 		}
@@ -143,7 +144,7 @@ var versionConstant = regexp.MustCompile(`(?m)^\s*(?:const )?Version\s*=\s*"v(\d
 // kubernetesVersion returns the version of Kubernetes that the kubelet reports.
 func kubernetesVersion(tree string) (string, error) {
 	dir := filepath.Join(tree, "kube", "kubelet", "options")
-	sources, err := readTree(dir, ".")
+	sources, err := readTree(dir, dir)
 	if err != nil {
 		return "", err
 	}

@@ -1,0 +1,240 @@
+package release
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/internal/lab"
+)
+
+// files returns the files of the release that match a pattern, in which ARCH is this machine's.
+func files(t *testing.T, pattern string) []string {
+	t.Helper()
+	dir := os.Getenv("KUBEPARTS_RELEASE")
+	if dir == "" {
+		t.Skip("KUBEPARTS_RELEASE names no directory of hack/release")
+	}
+	found, err := filepath.Glob(filepath.Join(dir, strings.ReplaceAll(pattern, "ARCH", runtime.GOARCH)))
+	require.NoError(t, err)
+	return found
+}
+
+// the returns the one file that matches.
+func the(t *testing.T, pattern string) string {
+	t.Helper()
+	found := files(t, pattern)
+	require.Len(t, found, 1, "files %s", pattern)
+	return found[0]
+}
+
+// run runs a command to its end and returns its output.
+func run(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput()
+	require.NoError(t, err, "%s %s:\n%s", name, strings.Join(args, " "), out)
+	return string(out)
+}
+
+// start starts a program that is interrupted when the test ends, and killed if that does not end it.
+func start(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	log, err := os.CreateTemp(t.TempDir(), "log")
+	require.NoError(t, err)
+	cmd.Stdout, cmd.Stderr = log, log
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGINT)
+		kill := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+		assert.NoError(t, cmd.Wait())
+		kill.Stop()
+		if t.Failed() {
+			text, _ := os.ReadFile(log.Name())
+			t.Logf("%s:\n%s", cmd, text)
+		}
+	})
+}
+
+// waitForPods waits until the status page in a root directory lists a pod whose name begins with name,
+// with one running container.
+func waitForPods(t *testing.T, root, name string) {
+	t.Helper()
+	began := time.Now()
+	client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(root, "kubelet.sock"))
+		}}}
+	require.Eventually(t, func() bool {
+		response, err := client.Get("http://localhost/pods")
+		if err != nil {
+			return false
+		}
+		defer response.Body.Close()
+		var pods v1.PodList
+		_ = json.NewDecoder(response.Body).Decode(&pods)
+		return slices.ContainsFunc(pods.Items, func(pod v1.Pod) bool {
+			statuses := pod.Status.ContainerStatuses
+			return strings.HasPrefix(pod.Name, name) && len(statuses) == 1 && statuses[0].State.Running != nil
+		})
+	}, 2*time.Minute, 100*time.Millisecond)
+	t.Logf("a static pod runs after %.1f s", time.Since(began).Seconds())
+}
+
+// manifest writes a static pod, and returns the directory.
+func manifest(t *testing.T, dir, image, command string) string {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(dir, 0o755))
+	text := `{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {terminationGracePeriodSeconds: 1, hostNetwork: true, containers: [{name: main, image: "` +
+		image + `", imagePullPolicy: Never, command: ` + command + `}]}}`
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "web.yaml"), []byte(text), 0o644))
+	return dir
+}
+
+func TestChecksumsAndBillsAreThoseOfTheFiles(t *testing.T) {
+	sums := the(t, "SHA256SUMS")
+	cmd := exec.CommandContext(t.Context(), "sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS")
+	cmd.Dir = filepath.Dir(sums)
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	for _, archive := range files(t, "*_linux_ARCH.tar.gz") {
+		dir := t.TempDir()
+		run(t, "tar", "-xzf", archive, "-C", dir, "--strip-components=1")
+		name, _, _ := strings.Cut(filepath.Base(archive), "_")
+		program, err := os.ReadFile(filepath.Join(dir, name))
+		require.NoError(t, err)
+		text, err := os.ReadFile(strings.TrimSuffix(archive, ".tar.gz") + ".spdx.json")
+		require.NoError(t, err)
+		var bill struct {
+			Packages []struct {
+				Name      string
+				Checksums []struct{ ChecksumValue string }
+			}
+		}
+		require.NoError(t, json.Unmarshal(text, &bill))
+		sum := sha256.Sum256(program)
+		assert.Equal(t, hex.EncodeToString(sum[:]), bill.Packages[0].Checksums[0].ChecksumValue, name)
+		assert.Greater(t, len(bill.Packages), 20)
+		help, err := exec.CommandContext(t.Context(), filepath.Join(dir, name), "--help").CombinedOutput()
+		assert.Contains(t, string(help), "-", "%s --help: %v", name, err)
+		assert.NotContains(t, string(help), "panic", name)
+	}
+}
+
+func TestTheArchiveRunsAPod(t *testing.T) {
+	dir := t.TempDir()
+	run(t, "tar", "-xzf", the(t, "kubelet_*_linux_ARCH.tar.gz"), "-C", dir, "--strip-components=1")
+	assert.Contains(t, run(t, filepath.Join(dir, "kubelet"), "--version"), "Kubernetes v1.")
+	root := filepath.Join(dir, "root")
+	start(t, exec.Command(filepath.Join(dir, "kubelet"), "--container-runtime-endpoint=process", "--root-dir="+root, "--pod-log-dir="+filepath.Join(dir, "logs"),
+		"--pod-manifest-path="+manifest(t, filepath.Join(dir, "manifests"), "host", `[sleep, "600"]`), "--stop-pods"))
+	waitForPods(t, root, "web")
+}
+
+// The agent's archive has pods, which its first command runs.
+func TestTheAgentRunsThePodsOfItsArchive(t *testing.T) {
+	dir := t.TempDir()
+	run(t, "tar", "-xzf", the(t, "agent_*_linux_ARCH.tar.gz"), "-C", dir, "--strip-components=1")
+	cmd := exec.Command(filepath.Join(dir, "agent"), "--manifests=pods", "--listen=unix://"+filepath.Join(dir, "root/kubelet.sock"), "--root="+filepath.Join(dir, "root"))
+	cmd.Dir = dir
+	start(t, cmd)
+	waitForPods(t, filepath.Join(dir, "root"), "web")
+}
+
+// dpkg installs the package into a root that has only busybox, refuses it beside the package kubelet,
+// and removes it. In between the unit's command runs a pod.
+func TestTheDebianPackageRunsAPod(t *testing.T) {
+	deb := the(t, "kubeparts-kubelet_*_ARCH.deb")
+	lab.Need(t, "linux", "root", "busybox")
+	chroot := lab.Directory(t)
+	for _, dir := range []string{"bin", "proc", "tmp", "var/lib/dpkg/info", "var/lib/dpkg/updates", "var/lib/dpkg/triggers"} {
+		require.NoError(t, os.MkdirAll(filepath.Join(chroot, dir), 0o755))
+	}
+	busybox, err := exec.LookPath("busybox")
+	require.NoError(t, err)
+	run(t, "cp", busybox, filepath.Join(chroot, "bin/busybox"))
+	run(t, "chroot", chroot, "/bin/busybox", "--install", "-s", "/bin")
+	status := filepath.Join(chroot, "var/lib/dpkg/status")
+	other := "Package: kubelet\nStatus: install ok installed\nVersion: 1.37.2-1.1\nArchitecture: " + runtime.GOARCH + "\nMaintainer: none\nDescription: another\n"
+	require.NoError(t, os.WriteFile(status, []byte(other), 0o644))
+	dpkg := func(args ...string) ([]byte, error) {
+		args = append([]string{"--root=" + chroot, "--log=/dev/null", "--force-not-root,bad-path"}, args...)
+		return exec.CommandContext(t.Context(), "dpkg", args...).CombinedOutput()
+	}
+	out, err := dpkg("--install", deb)
+	require.Error(t, err, "%s", out)
+	assert.Contains(t, string(out), "conflicting packages")
+	require.NoError(t, os.WriteFile(status, nil, 0o644))
+	out, err = dpkg("--install", deb)
+	require.NoError(t, err, "%s", out)
+
+	unit, err := os.ReadFile(filepath.Join(chroot, "usr/lib/systemd/system/kubelet.service"))
+	require.NoError(t, err)
+	_, command, _ := strings.Cut(string(unit), "\nExecStart=")
+	command, _, _ = strings.Cut(command, "\n")
+	manifest(t, filepath.Join(chroot, "etc/kubernetes/manifests"), "host", `[sleep, "600"]`)
+	require.NoError(t, syscall.Mount("proc", filepath.Join(chroot, "proc"), "proc", 0, ""))
+	t.Run("the unit's command", func(t *testing.T) {
+		cmd := exec.Command("/bin/sh", "-c", "ip link set lo up && exec "+command)
+		cmd.Env = []string{"PATH=/bin", "KUBELET_EXTRA_ARGS=--container-runtime-endpoint=process --cgroups-per-qos=false --enforce-node-allocatable= --stop-pods"}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: chroot, Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET}
+		start(t, cmd)
+		waitForPods(t, filepath.Join(chroot, "var/lib/kubelet"), "web")
+	})
+	out, err = dpkg("--remove", "kubeparts-kubelet")
+	require.NoError(t, err, "%s", out)
+	assert.NoFileExists(t, filepath.Join(chroot, "usr/bin/kubelet"))
+	assert.FileExists(t, filepath.Join(chroot, "etc/kubernetes/kubelet.yaml"), "a configuration remains until the package is purged")
+}
+
+// The kubelet of an image runs on containerd, and runs a pod of another image of the release there.
+func TestTheImagesRun(t *testing.T) {
+	images := files(t, "*_oci.tar")
+	require.NotEmpty(t, images)
+	daemon := lab.Containerd(t, lab.ContainerdConfig{})
+	socket := strings.TrimPrefix(daemon.Endpoint, "unix://")
+	ctr := func(args ...string) []string {
+		return append([]string{filepath.Join(filepath.Dir(lab.FindContainerd()), "ctr"), "--address", socket, "--namespace", "k8s.io"}, args...)
+	}
+	for _, image := range images {
+		run(t, ctr()[0], ctr("images", "import", image)[1:]...)
+	}
+	names, err := daemon.Images(t.Context())
+	require.NoError(t, err)
+	name := func(program string) string {
+		for _, n := range names {
+			if strings.Contains(n, "/"+program+":") {
+				return n
+			}
+		}
+		require.Fail(t, "no image", "%s in %v", program, names)
+		return ""
+	}
+	dir := daemon.Dir()
+	root, logs := filepath.Join(dir, "kubelet"), filepath.Join(dir, "logs")
+	require.NoError(t, os.Mkdir(root, 0o755))
+	manifests := manifest(t, filepath.Join(dir, "manifests"), name("fakecri"), `[/fakecri, --listen, "unix:///tmp/fakecri.sock"]`)
+	args := ctr("run", "--rm", "--privileged", "--net-host", "--mount", "type=bind,src="+dir+",dst="+dir+",options=rbind:rw:rshared",
+		"--mount", "type=bind,src=/sys/fs/cgroup,dst=/sys/fs/cgroup,options=rbind:rw",
+		name("kubelet"), "kubelet", "/kubelet", "--container-runtime-endpoint="+daemon.Endpoint, "--root-dir="+root, "--pod-log-dir="+logs,
+		"--pod-manifest-path="+manifests, "--stop-pods")
+	t.Run("the kubelet", func(t *testing.T) {
+		start(t, exec.Command(args[0], args[1:]...))
+		waitForPods(t, root, "web")
+	})
+}
