@@ -37,10 +37,12 @@ types() {
 }
 
 # lint builds staticcheck outside of the workspace, since -modfile and go.work exclude each other,
-# and runs it inside.
+# and runs it inside. actionlint checks the workflows of GitHub.
 lint() {
-	local staticcheck
+	local staticcheck actionlint
 	staticcheck=$(GOWORK=off go tool -n -modfile=tools/go.mod staticcheck)
+	actionlint=$(GOWORK=off go tool -n -modfile=tools/go.mod actionlint)
+	"$actionlint" -shellcheck= -pyflakes= .github/workflows/*.yml
 	"$staticcheck" work
 }
 
