@@ -45,6 +45,12 @@ type scrape struct {
 
 func (m *Metrics) collectCadvisor(ctx context.Context, s *Sources, out sink) {
 	m.container.machine(s.Machine, out)
+	if s.PodMetrics != nil {
+		if supported, err := s.PodMetrics.Collect(ctx, out); supported {
+			out.gauge(m.container.scrapeError, number(err != nil))
+			return
+		}
+	}
 	var summary *statsapi.Summary
 	var err error
 	if s.Stats != nil {

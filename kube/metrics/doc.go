@@ -42,6 +42,9 @@
 //
 //   - /metrics/cadvisor has the data of the summary API and of cgroups: one row for the
 //     node, each pod and each container. The label device is empty: disks are summed up.
+//   - With Sources.PodMetrics, metrics that do not match a descriptor of the runtime set
+//     container_scrape_error; the kubelet logs them. The descriptors are read at the first
+//     scrape instead of at the start.
 //   - kubelet_pleg_discard_events is always 0: no event is dropped.
 //   - operation_type of kubelet_pod_worker_duration_seconds is create, sync, terminate or
 //     cleanup; the kubelet's update is a sync.

@@ -55,6 +55,14 @@ type Sources struct {
 	// Stats has the resource usage of the node and its pods.
 	Stats Stats
 
+	// PodMetrics has the metrics of pods and containers that the runtime computes:
+	// *remote.PodMetrics. /metrics/cadvisor has them instead of those of Stats, as with the
+	// feature gate PodAndContainerStatsFromCRI of the kubelet. If nil, or if the runtime does
+	// not support them, those of Stats are served.
+	PodMetrics interface {
+		Collect(ctx context.Context, out chan<- prometheus.Metric) (supported bool, err error)
+	}
+
 	// Machine has the properties of the machine.
 	Machine Machine
 

@@ -68,7 +68,6 @@ var gates = map[string]bool{
 	"NodeLogQuery":                                     true,
 	"NodeSwap":                                         true,
 	"PLEGOnDemandRelist":                               true,
-	"PodAndContainerStatsFromCRI":                      false,
 	"PodCertificateRequest":                            true,
 	"PodLevelResourceManagers":                         false,
 	"PodLevelResources":                                true,
@@ -101,7 +100,7 @@ var gates = map[string]bool{
 }
 
 // settableGates are the gates whose value has an effect.
-var settableGates = []string{"AllowDNSOnlyNodeCSR", "CRIListStreaming", "CSIVolumeHealth", "ComponentFlagz", "ComponentStatusz", "KubeletInUserNamespace", "LocalStorageCapacityIsolationFSQuotaMonitoring", "MemoryQoS", "PodsAPI", "SELinuxMount", "UserNamespacesHostNetworkSupport", "VolumeBindMountOptions"}
+var settableGates = []string{"AllowDNSOnlyNodeCSR", "CRIListStreaming", "CSIVolumeHealth", "ComponentFlagz", "ComponentStatusz", "KubeletInUserNamespace", "LocalStorageCapacityIsolationFSQuotaMonitoring", "MemoryQoS", "PodAndContainerStatsFromCRI", "PodsAPI", "SELinuxMount", "UserNamespacesHostNetworkSupport", "VolumeBindMountOptions"}
 
 // A gateSpec describes a feature gate of Kubernetes.
 type gateSpec struct {
@@ -118,7 +117,7 @@ func enabled(set map[string]bool, name string) bool {
 	if value, ok := set[name]; ok {
 		return value
 	}
-	spec := kubernetesGates[name]
+	spec, _ := specOf(name)
 	for all, stage := range allGates {
 		if value, ok := set[all]; ok && stage == spec.stage {
 			return value
@@ -137,7 +136,7 @@ func Enabled(cfg *kubeletconfig.KubeletConfiguration, gate string) bool {
 // locked, and that depend on gates that are disabled.
 func checkGates(set map[string]bool) (errs []error) {
 	for _, name := range slices.Sorted(maps.Keys(set)) {
-		spec, known := kubernetesGates[name]
+		spec, known := specOf(name)
 		switch {
 		case allGates[name] != "":
 		case !known:
@@ -166,7 +165,11 @@ func checkGates(set map[string]bool) (errs []error) {
 func gateWarnings(set map[string]bool) (warnings []string) {
 	for _, name := range slices.Sorted(maps.Keys(set)) {
 		implemented, known := gates[name]
+		_, removed := removedGates[name]
+		_, current := kubernetesGates[name]
 		switch {
+		case removed && !current:
+			warnings = append(warnings, fmt.Sprintf("featureGates.%s has no effect: Kubernetes has removed the gate", name))
 		case !known || implemented == set[name]:
 		case implemented:
 			warnings = append(warnings, fmt.Sprintf("featureGates.%s has no effect: the feature is always enabled", name))

@@ -18,10 +18,36 @@ func TestEachGateThatAKubeletReadsIsDescribed(t *testing.T) {
 	require.NoError(t, err)
 	for _, name := range strings.Fields(string(text)) {
 		_, described := gates[name]
+		described = described || slices.Contains(laterGates, name)
 		assert.True(t, described != slices.Contains(settableGates, name), "%s: want it in gates or settableGates", name)
 	}
 	for _, name := range append(slices.Collect(maps.Keys(gates)), settableGates...) {
-		assert.Contains(t, kubernetesGates, name, "no gate of this release")
+		_, known := specOf(name)
+		assert.True(t, known, "%s: no gate of this release", name)
+	}
+}
+
+// In a release without a gate that it had, the value that the gate was locked to is accepted with a
+// warning. The other one is an error, as is a gate that never existed.
+func TestRemovedGates(t *testing.T) {
+	const name = "NodeSwap"
+	if spec, ok := kubernetesGates[name]; ok {
+		delete(kubernetesGates, name)
+		t.Cleanup(func() { kubernetesGates[name] = spec })
+	}
+	assert.Empty(t, checkGates(map[string]bool{name: true}))
+	assert.Equal(t, []string{"featureGates.NodeSwap has no effect: Kubernetes has removed the gate"}, gateWarnings(map[string]bool{name: true}))
+	assert.Len(t, checkGates(map[string]bool{name: false}), 1)
+	assert.True(t, enabled(nil, name))
+	assert.Len(t, checkGates(map[string]bool{"NoSuchGate": true}), 1)
+}
+
+// Where a removed gate still exists, the two tables agree.
+func TestTheValuesOfRemovedGates(t *testing.T) {
+	for name, value := range removedGates {
+		if spec, ok := kubernetesGates[name]; ok {
+			assert.Equal(t, value, spec.enabled, name)
+		}
 	}
 }
 

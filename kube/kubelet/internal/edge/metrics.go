@@ -14,6 +14,7 @@ import (
 	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
 	"github.com/kubeparts/kubeparts/kube/kubelet/internal/volumes"
 	"github.com/kubeparts/kubeparts/kube/metrics"
+	"github.com/kubeparts/kubeparts/kube/metrics/remote"
 	"github.com/kubeparts/kubeparts/kube/node"
 )
 
@@ -26,7 +27,11 @@ type metricsDeps struct {
 	cgroups    machine.PodCgroups
 	cluster    *stores.Cluster
 	serving    serving
+	runtime    remote.PodMetricsRuntime // nil: not a CRI runtime
 }
+
+// podMetricsGate is the feature gate for metrics of pods that the runtime computes.
+const podMetricsGate = "PodAndContainerStatsFromCRI"
 
 // newMetrics returns the handlers of metrics, by path.
 func newMetrics(b stores.Base, d metricsDeps) map[string]http.Handler {
@@ -49,6 +54,9 @@ func newMetrics(b stores.Base, d metricsDeps) map[string]http.Handler {
 	}
 	if d.cgroups.Groups != nil && config.Enabled(b.Configuration, "MemoryQoS") {
 		s.Cgroups = d.cgroups.Groups
+	}
+	if d.runtime != nil && config.Enabled(b.Configuration, podMetricsGate) {
+		s.PodMetrics = remote.NewPodMetrics(d.runtime)
 	}
 	return b.Metrics.Handlers(s)
 }
