@@ -34,7 +34,7 @@ func OpenEdge(s *stores.Stores, m *machine.Machine, p *podwing.PodPipeline) (e *
 	}
 	scraped := newMetrics(s.Base, metricsDeps{
 		agent: p.Agent, allocation: m.Allocation, volumes: m.Volumes, claims: m.Claims, stats: m.Stats, cgroups: m.Cgroups, cluster: s.Cluster, serving: certificate,
-		runtime: m.Services.Service,
+		runtime: m.CRI,
 	})
 	if e.api, err = newServer(s.Base, ServerDeps{
 		Ports: s.Ports, Cluster: s.Cluster, agent: p.Agent, runtime: m.Runtime, cgroups: m.Cgroups, stats: m.Stats, metrics: scraped, serving: certificate,

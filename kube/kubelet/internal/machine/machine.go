@@ -6,6 +6,7 @@ import (
 	"context"
 
 	v1 "k8s.io/api/core/v1"
+	internalapi "k8s.io/cri-api/pkg/apis"
 
 	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/allocation"
@@ -26,8 +27,9 @@ type Machine struct {
 	Allocation *allocation.Manager
 	Images     *NodeImages // nil: none are collected
 	Stats      *stats.Collector
-	Backend    *Backend // nil: pods run on this machine
-	NoResize   string   // why containers cannot be resized in place; "" if they can
+	Backend    *Backend                   // nil: pods run on this machine
+	CRI        internalapi.RuntimeService // nil: the runtime is that of Config.Runtime.New
+	NoResize   string                     // why containers cannot be resized in place; "" if they can
 
 	node func() admission.Node // that pods must fit
 	oom  stores.Component      // nil: the kernel of this machine does not kill containers
@@ -70,7 +72,7 @@ func (m *Machine) openCRI(ctx context.Context, s *stores.Stores) (err error) {
 		defer cancel()
 		return services.close(closing)
 	})
-	m.NoResize = services.NoResize()
+	m.NoResize, m.CRI = services.NoResize(), services.Service
 	if services.Ledger, err = openLedger(ctx, s.Base, services); err != nil {
 		return err
 	}
