@@ -18,7 +18,7 @@ func priority(n int32) func(*v1.Pod) { return func(p *v1.Pod) { p.Spec.Priority 
 
 func static(p *v1.Pod) { p.Annotations = map[string]string{runtime.ConfigSourceAnnotation: "file"} }
 
-func TestWhoGivesWayToWhom(t *testing.T) { // adm-10, adm-11
+func TestPreemptedPods(t *testing.T) { // adm-10, adm-11
 	plain, low, high := pod("plain", false), with(pod("low", false), priority(1)), with(pod("high", false), priority(2))
 	critical := with(pod("critical", false), priority(2_000_000_000))
 	manifest := with(pod("static", false), static)

@@ -162,7 +162,7 @@ func TestEqualInputsGiveEqualPlans(t *testing.T) {
 	})
 }
 
-func TestNobodyIsEvictedWithoutAThresholdThatIsMet(t *testing.T) {
+func TestNoPodIsEvictedWithoutAThresholdThatIsMet(t *testing.T) {
 	checkInvariant(t, func(t *testing.T, r *rand.Rand, in eviction.Inputs) {
 		p := in.Plan()
 		if p.Chosen == nil {
@@ -219,7 +219,7 @@ func TestWhoIsAwayDoesNotChangeTheOrderOfTheOthers(t *testing.T) {
 	})
 }
 
-func TestAUseBeyondTheCapacityEvictsNobody(t *testing.T) {
+func TestAUsageAboveTheCapacityEvictsNoPod(t *testing.T) {
 	checkInvariant(t, func(t *testing.T, r *rand.Rand, in eviction.Inputs) {
 		in.MachineMemory = 1000
 		n := &in.Summary.Node

@@ -62,7 +62,7 @@ func scenarios(t *testing.T, alone, update bool) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
-			st := &story{world: newWorld(), ctx: ctx, settings: eviction.Settings{
+			st := &scenario{world: newWorld(), ctx: ctx, settings: eviction.Settings{
 				Hard: map[string]string{}, Soft: map[string]string{}, SoftGracePeriod: map[string]string{}, MinimumReclaim: map[string]string{},
 			}}
 			st.alone = alone
@@ -76,7 +76,7 @@ func scenarios(t *testing.T, alone, update bool) {
 	})
 }
 
-type story struct {
+type scenario struct {
 	*world
 	ctx      context.Context
 	settings eviction.Settings
@@ -84,7 +84,7 @@ type story struct {
 	last     eviction.Result
 }
 
-func (s *story) command(c *script.Command) ([]string, error) {
+func (s *scenario) command(c *script.Command) ([]string, error) {
 	if err := s.do(c); err != nil {
 		return nil, c.Errorf("%w", err)
 	}
@@ -92,7 +92,7 @@ func (s *story) command(c *script.Command) ([]string, error) {
 	return s.take(), nil
 }
 
-func (s *story) start() error {
+func (s *scenario) start() error {
 	if s.mgr != nil {
 		return nil
 	}
@@ -111,7 +111,7 @@ func (s *story) start() error {
 	return err
 }
 
-func (s *story) do(c *script.Command) (err error) {
+func (s *scenario) do(c *script.Command) (err error) {
 	switch c.Name() {
 	case "hard":
 		s.settings.Hard[c.Arg(1)] = c.Arg(2)
@@ -195,7 +195,7 @@ func (s *story) do(c *script.Command) (err error) {
 	return nil
 }
 
-func (s *story) pairs(words []string, set func(key, value string) error) error {
+func (s *scenario) pairs(words []string, set func(key, value string) error) error {
 	for _, w := range words {
 		key, value, ok := strings.Cut(w, "=")
 		if !ok {
@@ -208,7 +208,7 @@ func (s *story) pairs(words []string, set func(key, value string) error) error {
 	return nil
 }
 
-func (s *story) policy(key, value string) (err error) {
+func (s *scenario) policy(key, value string) (err error) {
 	p := &s.config.Policy
 	if signal, ok := strings.CutPrefix(key, "transition."); ok {
 		if p.Transitions == nil {
@@ -238,7 +238,7 @@ func (s *story) policy(key, value string) (err error) {
 	return err
 }
 
-func (s *story) pod(name string, words []string) error {
+func (s *scenario) pod(name string, words []string) error {
 	p := s.find(name)
 	if p == nil {
 		p = &worldPod{

@@ -14,11 +14,11 @@ import (
 // A summary without the memory of a pod is used with that of its containers; without both the ranking
 // reports that the usage is unknown. It does not make the pod exempt.
 func TestAPodWithoutMemoryStatisticsIsRankedByItsContainers(t *testing.T) {
-	hog, small, unknown := podOf("hog"), podOf("small"), podOf("a-pod-without-any")
-	for _, pod := range []*v1.Pod{hog, small, unknown} {
+	large, small, unknown := podOf("hog"), podOf("small"), podOf("a-pod-without-any")
+	for _, pod := range []*v1.Pod{large, small, unknown} {
 		pod.Spec.Containers = []v1.Container{{Name: "a"}, {Name: "b"}}
 	}
-	in := lowMemory(unknown, small, hog)
+	in := lowMemory(unknown, small, large)
 	used := func(name, memory string) statsapi.ContainerStats {
 		return statsapi.ContainerStats{Name: name, Memory: &statsapi.MemoryStats{WorkingSetBytes: bytesOf(memory)}}
 	}

@@ -37,20 +37,20 @@ func formatBytes(n uint64) string {
 }
 
 // consumers returns the consumers of the image file system: the images that are kept, by
-// verdict, those of Config.Consumers, and the remaining usage.
+// class, those of Config.Consumers, and the remaining usage.
 func (m *Manager) consumers(ctx context.Context, report *Report) []Consumer {
 	var consumers []Consumer
 	var images uint64
-	for _, verdict := range []string{verdictInUse, verdictPinned, verdictKept, verdictTooYoung, verdictJustUsed} {
+	for _, class := range []string{classInUse, classPinned, classKept, classTooYoung, classJustUsed} {
 		var sum uint64
 		for i := range report.Plan.Decisions {
-			if d := &report.Plan.Decisions[i]; d.Verdict == verdict {
+			if d := &report.Plan.Decisions[i]; d.Class == class {
 				sum += d.Record.Image.Size
 			}
 		}
 		if sum > 0 {
 			images += sum
-			consumers = append(consumers, Consumer{"images " + verdict, sum})
+			consumers = append(consumers, Consumer{"images " + class, sum})
 		}
 	}
 	counted := images

@@ -53,28 +53,28 @@ type Inputs struct {
 	Now time.Time
 }
 
-// The values of Decision.Verdict. Images that are kept have one of the first five.
+// The values of Decision.Class. Images that are kept have one of the first five.
 const (
-	verdictInUse     = "in use"
-	verdictPinned    = "pinned"
-	verdictKept      = "kept"
-	verdictTooYoung  = "too young"
-	verdictJustUsed  = "just used"
-	verdictCandidate = "candidate" // removed in rank order if space is needed
-	verdictAged      = "aged"      // removed
-	verdictDenied    = "denied"    // removed
+	classInUse     = "in use"
+	classPinned    = "pinned"
+	classKept      = "kept"
+	classTooYoung  = "too young"
+	classJustUsed  = "just used"
+	classCandidate = "candidate" // removed in rank order if space is needed
+	classAged      = "aged"      // removed
+	classDenied    = "denied"    // removed
 )
 
 // A Decision is the decision on one image.
 type Decision struct {
 	Record Record
 
-	// Verdict is "in use", "pinned", "kept", "too young" or "just used" if the image is
+	// Class is "in use", "pinned", "kept", "too young" or "just used" if the image is
 	// kept; "candidate" if it is removed in rank order when space is needed; "aged" or
 	// "denied" if it is removed in any case.
-	Verdict string
+	Class string
 
-	// Reason is the reason for the verdict. May be empty.
+	// Reason is the reason for the class. May be empty.
 	Reason string
 
 	// RankReason is the reason why the image precedes the next one of the ranking. It is
@@ -92,7 +92,7 @@ func (d Decision) String() string {
 	if d.Remove {
 		action = "remove"
 	}
-	s := fmt.Sprintf("%s: %s (%s", d.Record.name(), action, d.Verdict)
+	s := fmt.Sprintf("%s: %s (%s", d.Record.name(), action, d.Class)
 	if d.Reason != "" {
 		s += ", " + d.Reason
 	}
@@ -144,9 +144,9 @@ func (in Inputs) Plan() (Plan, error) {
 	for i := range plan.Decisions {
 		d := &plan.Decisions[i]
 		switch {
-		case groupOf(d.Verdict) == unconditional:
+		case groupOf(d.Class) == unconditional:
 			d.Remove = true
-		case d.Verdict == verdictCandidate && need > 0:
+		case d.Class == classCandidate && need > 0:
 			d.Remove = true
 		default:
 			continue
@@ -163,15 +163,15 @@ func (in *Inputs) decisions(policy *Policy) []Decision {
 	sorted := make([]*Decision, len(in.Records)) // by pointer: they are large
 	for i := range in.Records {
 		d := &Decision{Record: in.Records[i]}
-		d.Verdict, d.Reason = judge(&d.Record, policy, newest, in.Since, in.Now)
+		d.Class, d.Reason = classify(&d.Record, policy, newest, in.Since, in.Now)
 		sorted[i] = d
 	}
 	slices.SortStableFunc(sorted, func(a, b *Decision) int {
-		order := cmp.Compare(groupOf(a.Verdict), groupOf(b.Verdict))
+		order := cmp.Compare(groupOf(a.Class), groupOf(b.Class))
 		switch {
 		case order != 0:
 			return order
-		case groupOf(a.Verdict) == kept:
+		case groupOf(a.Class) == kept:
 			return cmp.Or(cmp.Compare(a.Record.name(), b.Record.name()), cmp.Compare(a.Record.key(), b.Record.key()))
 		default:
 			order, _ = in.compare(&a.Record, &b.Record)
@@ -181,7 +181,7 @@ func (in *Inputs) decisions(policy *Policy) []Decision {
 	decisions := make([]Decision, len(sorted))
 	for i, d := range sorted {
 		decisions[i] = *d
-		if i+1 < len(sorted) && groupOf(d.Verdict) != kept && groupOf(d.Verdict) == groupOf(sorted[i+1].Verdict) {
+		if i+1 < len(sorted) && groupOf(d.Class) != kept && groupOf(d.Class) == groupOf(sorted[i+1].Class) {
 			_, decisions[i].RankReason = in.compare(&d.Record, &sorted[i+1].Record)
 		}
 	}
@@ -201,19 +201,19 @@ func (in *Inputs) compare(a, b *Record) (order int, reason string) {
 	return cmp.Compare(a.key(), b.key()), "ID"
 }
 
-// The groups of verdicts, in the order of a plan.
+// The groups of classes, in the order of a plan.
 const (
 	unconditional = iota // removed in any case
 	candidate
 	kept
 )
 
-// groupOf returns the group of a verdict.
-func groupOf(verdict string) int {
-	switch verdict {
-	case verdictAged, verdictDenied:
+// groupOf returns the group of a class.
+func groupOf(class string) int {
+	switch class {
+	case classAged, classDenied:
 		return unconditional
-	case verdictCandidate:
+	case classCandidate:
 		return candidate
 	default:
 		return kept
@@ -232,30 +232,30 @@ func defaultRank(a, b *Record) (order int, reason string) {
 	return 0, ""
 }
 
-// judge returns the verdict on one image, and the reason.
-func judge(r *Record, p *Policy, newest map[string]string, since, now time.Time) (verdict, reason string) {
+// classify returns the class of one image, and the reason.
+func classify(r *Record, p *Policy, newest map[string]string, since, now time.Time) (class, reason string) {
 	if len(r.Users) > 0 {
 		const few = 3
 		users := strings.Join(r.Users[:min(few, len(r.Users))], ", ")
 		if more := len(r.Users) - few; more > 0 {
 			users += fmt.Sprintf(" and %d more", more)
 		}
-		return verdictInUse, "by " + users
+		return classInUse, "by " + users
 	}
 	if r.Image.Pinned {
-		return verdictPinned, "by the runtime"
+		return classPinned, "by the runtime"
 	}
 	if pattern, ok := firstMatch(r, p.Keep); ok {
-		return verdictKept, fmt.Sprintf("as %q", pattern)
+		return classKept, fmt.Sprintf("as %q", pattern)
 	}
 	if pattern, ok := firstMatch(r, p.Deny); ok {
-		return verdictDenied, fmt.Sprintf("as %q", pattern)
+		return classDenied, fmt.Sprintf("as %q", pattern)
 	}
 	if repo, ok := newest[r.key()]; ok {
-		return verdictKept, fmt.Sprintf("among the last %d of %s", p.KeepTags, repo)
+		return classKept, fmt.Sprintf("among the last %d of %s", p.KeepTags, repo)
 	}
 	if !r.LastUsed.Before(now) {
-		return verdictJustUsed, ""
+		return classJustUsed, ""
 	}
 	// The age of an image that was never used starts with its detection.
 	unused := now.Sub(later(r.LastUsed, r.FirstDetected))
@@ -264,15 +264,15 @@ func judge(r *Record, p *Policy, newest map[string]string, since, now time.Time)
 		if pattern != "" {
 			reason += fmt.Sprintf(" of %q", pattern)
 		}
-		return verdictAged, reason
+		return classAged, reason
 	}
 	if age := now.Sub(r.FirstDetected); age < p.MinAge {
-		return verdictTooYoung, fmt.Sprintf("detected %v ago, less than %v", age.Round(time.Second), p.MinAge)
+		return classTooYoung, fmt.Sprintf("detected %v ago, less than %v", age.Round(time.Second), p.MinAge)
 	}
 	if r.LastUsed.IsZero() {
-		return verdictCandidate, "never used"
+		return classCandidate, "never used"
 	}
-	return verdictCandidate, fmt.Sprintf("unused for %v", now.Sub(r.LastUsed).Round(time.Second))
+	return classCandidate, fmt.Sprintf("unused for %v", now.Sub(r.LastUsed).Round(time.Second))
 }
 
 func later(a, b time.Time) time.Time {

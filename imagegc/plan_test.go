@@ -175,9 +175,9 @@ func TestAPlanKeepsItsInvariants(t *testing.T) {
 		for _, d := range plan.Decisions {
 			goes := d.Remove
 			require.False(t, goes && (len(d.Record.Users) > 0 || d.Record.Image.Pinned), "seed %d: %s", seed, d)
-			require.False(t, goes && d.Verdict == "kept", "seed %d", seed)
-			require.False(t, goes && d.Verdict == "candidate" && t0.Sub(d.Record.FirstDetected) < in.Policy.MinAge, "seed %d: %s", seed, d)
-			space = space || goes && d.Verdict == "candidate"
+			require.False(t, goes && d.Class == "kept", "seed %d", seed)
+			require.False(t, goes && d.Class == "candidate" && t0.Sub(d.Record.FirstDetected) < in.Policy.MinAge, "seed %d: %s", seed, d)
+			space = space || goes && d.Class == "candidate"
 		}
 		full := in.Space.Capacity > 0 && plan.UsagePercent >= int(*in.Policy.HighPercent)
 		require.False(t, space && !full && !in.All, "seed %d: space is no reason", seed)
@@ -203,11 +203,11 @@ func TestAPlanKeepsItsInvariants(t *testing.T) {
 			var a, b []string
 			for _, d := range plan.Decisions {
 				if d.Record.Image.ID != gone {
-					a = append(a, d.Record.Image.ID+" "+d.Verdict)
+					a = append(a, d.Record.Image.ID+" "+d.Class)
 				}
 			}
 			for _, d := range other.Decisions {
-				b = append(b, d.Record.Image.ID+" "+d.Verdict)
+				b = append(b, d.Record.Image.ID+" "+d.Class)
 			}
 			require.Equal(t, a, b, "seed %d", seed)
 		}
@@ -293,7 +293,7 @@ func FuzzGlob(f *testing.F) {
 			return
 		}
 		require.NoError(t, err)
-		kept := plan.Decisions[0].Verdict == "kept"
+		kept := plan.Decisions[0].Class == "kept"
 		if strings.Trim(pattern, "*") == "" {
 			require.True(t, kept)
 		}

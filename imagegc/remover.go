@@ -24,7 +24,7 @@ func (w *remover) removeUnconditional(ctx context.Context) error {
 	var errs []error
 	for i := range w.report.Plan.Decisions {
 		d := &w.report.Plan.Decisions[i]
-		if d.Verdict != verdictAged && d.Verdict != verdictDenied {
+		if d.Class != classAged && d.Class != classDenied {
 			break
 		}
 		if _, err := w.remove(ctx, d); err != nil {
@@ -49,7 +49,7 @@ func (w *remover) removeForSpace(ctx context.Context, all bool) error {
 	var errs []error
 	for i := range plan.Decisions {
 		d := &plan.Decisions[i]
-		if d.Verdict != verdictCandidate {
+		if d.Class != classCandidate {
 			continue
 		}
 		if !all && w.enough(plan) {
@@ -115,7 +115,7 @@ func (w *remover) remove(ctx context.Context, d *Decision) (removed bool, err er
 	}
 	w.report.Removed = append(w.report.Removed, *r)
 	w.sizes += r.Image.Size
-	info := RemovedInfo{Record: *r, Reason: metricReason(d.Verdict)}
+	info := RemovedInfo{Record: *r, Reason: metricReason(d.Class)}
 	if w.measurable {
 		if now, err := m.cfg.Space(ctx); err == nil && now.Capacity > 0 {
 			w.now, w.measured = now, true
@@ -135,11 +135,11 @@ func (w *remover) remove(ctx context.Context, d *Decision) (removed bool, err er
 }
 
 // metricReason returns the label of the kubelet's metric; "denied" is an addition.
-func metricReason(verdict string) string {
-	switch verdict {
-	case verdictAged:
+func metricReason(class string) string {
+	switch class {
+	case classAged:
 		return "age"
-	case verdictDenied:
+	case classDenied:
 		return "denied"
 	default:
 		return "space"

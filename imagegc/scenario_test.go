@@ -38,12 +38,12 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata/*.
 //	detect gc evict plan             a pass that removes nothing, that collects, that
 //	                                 removes all candidates; a dry run
 func TestScenarios(t *testing.T) {
-	script.Run(t, "testdata/*.txt", *update, func(t *testing.T, story *script.Script) (played *script.Script) {
+	script.Run(t, "testdata/*.txt", *update, func(t *testing.T, lines *script.Script) (played *script.Script) {
 		dir := t.TempDir()
 		synctest.Test(t, func(t *testing.T) {
 			s := &scenario{dir: dir}
 			var err error
-			played, err = story.Play(func(c *script.Command) ([]string, error) { return s.step(t.Context(), c.Words) })
+			played, err = lines.Play(func(c *script.Command) ([]string, error) { return s.step(t.Context(), c.Words) })
 			require.NoError(t, err)
 		})
 		return played

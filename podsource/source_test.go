@@ -16,7 +16,7 @@ import (
 	"github.com/kubeparts/kubeparts/podsource"
 )
 
-// What every source promises: it delivers the whole set, again after a
+// Every source delivers the whole set, again after a
 // restart, and each change; it ends with its context.
 func TestSourcesKeepTheContract(t *testing.T) { // src-1, src-29, lq-26
 	for name, setUp := range map[string]func(t *testing.T) (source podsource.PodSource, want func(names ...string)){

@@ -294,14 +294,14 @@ func (s *stage) start(t *testing.T, options ...string) (*agent, error) {
 }
 
 // play runs the commands of a script and returns it with the resulting trace.
-func play(t *testing.T, story *script.Script) *script.Script {
+func play(t *testing.T, scenario *script.Script) *script.Script {
 	s := &stage{began: time.Now(), added: map[types.UID]bool{}, running: map[types.UID]bool{}, names: map[types.UID]string{}, sources: map[types.UID]string{},
 		blocked: map[string]chan struct{}{}, failing: map[string]bool{}, panics: map[string]bool{}, terminal: map[types.UID]bool{}}
 	a, err := s.start(t)
 	require.NoError(t, err)
 	defer func() { a.stop() }()
 
-	played, err := story.Play(func(c *script.Command) ([]string, error) {
+	played, err := scenario.Play(func(c *script.Command) ([]string, error) {
 		var err error
 		switch c.Name() {
 		case "agent":

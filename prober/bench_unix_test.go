@@ -188,6 +188,6 @@ func BenchmarkStep(b *testing.B) {
 	timing := prober.TimingOf(&v1.Probe{})
 	for b.Loop() {
 		s, _ = s.Observe(prober.Liveness, prober.Saw("1"))
-		s, _ = s.Judge(prober.Liveness, timing, "1", true)
+		s, _ = s.Evaluate(prober.Liveness, timing, "1", true)
 	}
 }

@@ -143,13 +143,13 @@ func TestACommandThatTheRuntimeDoesNotTerminate(t *testing.T) { // prober-37, pr
 }
 
 func TestBadInputOfACommandIsNamed(t *testing.T) {
-	nobody := execer(func(context.Context, string, []string, time.Duration) (runtime.ExecResult, error) {
+	failing := execer(func(context.Context, string, []string, time.Duration) (runtime.ExecResult, error) {
 		t.Error("it runs")
 		return runtime.ExecResult{}, nil
 	})
-	_, err := prober.Exec{Runtime: nobody}.Probe(t.Context(), command())
+	_, err := prober.Exec{Runtime: failing}.Probe(t.Context(), command())
 	require.EqualError(t, err, "exec has no command")
-	_, err = prober.Exec{Runtime: nobody}.Probe(t.Context(), prober.Target{Probe: &v1.Probe{}})
+	_, err = prober.Exec{Runtime: failing}.Probe(t.Context(), prober.Target{Probe: &v1.Probe{}})
 	require.EqualError(t, err, "probe has no exec")
 	_, err = prober.Exec{}.Probe(t.Context(), command("true"))
 	require.EqualError(t, err, "runtime does not support exec")

@@ -38,15 +38,15 @@ func (f facts) Before() Facts {
 	return f
 }
 
-// Observe, Judge and Shape export the transitions.
+// Observe, Evaluate and Shape export the transitions.
 func (s state) Observe(k Kind, f Facts) (State, Actions) { return s.observe(k, f) }
 
-func (s state) Judge(k Kind, t Timing, id string, success bool) (State, Actions) {
+func (s state) Evaluate(k Kind, t Timing, id string, success bool) (State, Actions) {
 	r := runtime.ProbeFailure
 	if success {
 		r = runtime.ProbeSuccess
 	}
-	return s.judge(k, t, id, r)
+	return s.evaluate(k, t, id, r)
 }
 
 // Shape returns the fields of a state, for comparison.

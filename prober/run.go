@@ -91,7 +91,7 @@ func (m *Manager) finished(w *worker, t Target, r Attempt, canceled bool) (newEr
 		newError, w.errs = r.Err && !w.errs, r.Err
 		w.addHistory(r, m.cfg.History)
 		if !r.Err {
-			s, a := w.state.judge(w.kind, w.timing, t.ContainerID, r.Result)
+			s, a := w.state.evaluate(w.kind, w.timing, t.ContainerID, r.Result)
 			w.state = s
 			m.actLocked(w, a)
 		}

@@ -131,9 +131,9 @@ func (s state) observe(k Kind, f facts) (state, actions) {
 	return s, a
 }
 
-// judge is the transition for the outcome of an attempt on the instance id. Attempts that
+// evaluate is the transition for the outcome of an attempt on the instance id. Attempts that
 // returned an error have no effect.
-func (s state) judge(k Kind, t Timing, id string, r runtime.ProbeResult) (state, actions) {
+func (s state) evaluate(k Kind, t Timing, id string, r runtime.ProbeResult) (state, actions) {
 	var a actions
 	if s.phase != probing || id != s.id {
 		return s, a // the instance is not probed any more

@@ -109,7 +109,7 @@ func TestStepAfterRuns(t *testing.T) {
 			s, _ := prober.State{}.Observe(tc.kind, prober.Saw("1"))
 			var got []string
 			for _, r := range tc.runs {
-				next, a := s.Judge(tc.kind, tc.timing, "1", r == 's')
+				next, a := s.Evaluate(tc.kind, tc.timing, "1", r == 's')
 				s = next
 				_, phase, result, _, alike := s.Shape()
 				if changed, _, _ := a.Flags(); changed {
@@ -220,7 +220,7 @@ func FuzzStep(f *testing.F) {
 					id = "another"
 				}
 				was := s
-				s, _ = s.Judge(k, timing, id, b&2 == 0)
+				s, _ = s.Evaluate(k, timing, id, b&2 == 0)
 				if have, _, _, _, _ := was.Shape(); have != id {
 					require.Equal(t, was, s, "step %d: a result for an instance that is gone", i)
 				} else {
@@ -228,7 +228,7 @@ func FuzzStep(f *testing.F) {
 				}
 			} else {
 				was := s
-				s, _ = s.Judge(k, timing, fmt.Sprint(instance), b&2 == 0)
+				s, _ = s.Evaluate(k, timing, fmt.Sprint(instance), b&2 == 0)
 				require.Equal(t, was, s, "step %d: a result that comes too late", i)
 			}
 			id, phase, result, known, _ := s.Shape()

@@ -40,9 +40,9 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata/*.
 // Each step is a second later than the one before, and leads to one line, the
 // status.
 func TestScenarios(t *testing.T) {
-	script.Run(t, "testdata/*.txt", *update, func(t *testing.T, story *script.Script) *script.Script {
+	script.Run(t, "testdata/*.txt", *update, func(t *testing.T, lines *script.Script) *script.Script {
 		s := scenario{now: t0}
-		played, err := story.Play(func(c *script.Command) ([]string, error) {
+		played, err := lines.Play(func(c *script.Command) ([]string, error) {
 			line, err := s.step(c.Words)
 			return []string{line}, err
 		})

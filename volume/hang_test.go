@@ -45,7 +45,7 @@ func TestASetUpThatHangsDoesNotHoldRun(t *testing.T) {
 		_, err = next.Mount(t.Context(), pod("p", "stuck"))
 		require.NoError(t, err)
 		require.NoError(t, next.Unmount(t.Context(), pod("p", "stuck")))
-		require.NoError(t, next.Retain(t.Context(), nobody))
+		require.NoError(t, next.Retain(t.Context(), noPod))
 		synctest.Wait()
 		assert.Empty(t, n.mounter.Below(n.root))
 	})

@@ -108,9 +108,9 @@ func (c *cluster) Token(_ context.Context, _, name string, r *authenticationv1.T
 	return r, nil
 }
 
-// A volumeStage is a pod engine with volumes on a containerd, on a directory that
+// A volumeNode is a pod engine with volumes on a containerd, on a directory that
 // is a shared mount.
-type volumeStage struct {
+type volumeNode struct {
 	*pipeline.Pipeline
 	objects *cluster
 	rt      *cri.Runtime
@@ -125,7 +125,7 @@ type volumeStage struct {
 	events []string
 }
 
-func newVolumeStage(t *testing.T) *volumeStage {
+func newVolumeNode(t *testing.T) *volumeNode {
 	t.Helper()
 	daemon := lab.Containerd(t, lab.ContainerdConfig{})
 	client, err := remote.Dial(t.Context(), daemon.Endpoint, remote.Config{})
@@ -133,7 +133,7 @@ func newVolumeStage(t *testing.T) *volumeStage {
 	t.Cleanup(func() { require.NoError(t, client.Close(context.Background())) })
 	dir, err := os.MkdirTemp("", "kpv") // short: the paths of sockets are
 	require.NoError(t, err)
-	s := &volumeStage{objects: new(cluster), dir: dir}
+	s := &volumeNode{objects: new(cluster), dir: dir}
 	s.objects.set("blue")
 	version, err := client.Runtime.Version(t.Context(), "")
 	require.NoError(t, err)
@@ -166,10 +166,10 @@ func newVolumeStage(t *testing.T) *volumeStage {
 	return s
 }
 
-func (s *volumeStage) host() string { return filepath.Join(s.dir, "host") }
+func (s *volumeNode) host() string { return filepath.Join(s.dir, "host") }
 
 // volumesOver returns a manager with every plugin and a CSI driver.
-func volumesOver(t *testing.T, s *volumeStage, record func(runtime.Event)) *volume.Manager {
+func volumesOver(t *testing.T, s *volumeNode, record func(runtime.Event)) *volume.Manager {
 	t.Helper()
 	mounter := mount.New("")
 	tokens, err := token.New(token.Config{Get: s.objects.Token})
@@ -209,7 +209,7 @@ func volumesOver(t *testing.T, s *volumeStage, record func(runtime.Event)) *volu
 }
 
 // volumePod has a volume of each kind, and a container that uses them all.
-func volumePod(s *volumeStage) *v1.Pod {
+func volumePod(s *volumeNode) *v1.Pod {
 	group, user, grace := int64(4321), int64(1000), int64(0)
 	toContainer := v1.MountPropagationHostToContainer
 	readOnly := int32(0o440)
@@ -265,7 +265,7 @@ func volumePod(s *volumeStage) *v1.Pod {
 // In the end only files of others remain.
 func TestIntegrationVolumesAreReadFromInside(t *testing.T) {
 	lab.Need(t, "containerd")
-	s := newVolumeStage(t)
+	s := newVolumeNode(t)
 	require.NoError(t, os.WriteFile(filepath.Join(s.objects.dir, "kept"), []byte("kept"), 0o600))
 	p := volumePod(s)
 	var id string

@@ -19,7 +19,7 @@ import (
 )
 
 // loop makes a block device of a file of the stage.
-func (s *volumeStage) loop(t *testing.T, name string) string {
+func (s *volumeNode) loop(t *testing.T, name string) string {
 	t.Helper()
 	return lab.LoopDevice(t, filepath.Join(s.dir, name), 32<<20)
 }
@@ -33,7 +33,7 @@ func localPV(path string, mode v1.PersistentVolumeMode) *v1.PersistentVolume {
 }
 
 // runs syncs the pod until all of its containers run, and returns a shell in each.
-func (s *volumeStage) runs(t *testing.T, p *v1.Pod) func(container, script string) string {
+func (s *volumeNode) runs(t *testing.T, p *v1.Pod) func(container, script string) string {
 	t.Helper()
 	ids := map[string]string{}
 	require.Eventually(t, func() bool {
@@ -59,7 +59,7 @@ func (s *volumeStage) runs(t *testing.T, p *v1.Pod) func(container, script strin
 }
 
 // ends removes the pod, and all mounts made for it.
-func (s *volumeStage) ends(t *testing.T, p *v1.Pod) {
+func (s *volumeNode) ends(t *testing.T, p *v1.Pod) {
 	t.Helper()
 	st, err := s.rt.PodStatus(t.Context(), p.UID)
 	require.NoError(t, err)
@@ -73,7 +73,7 @@ func (s *volumeStage) ends(t *testing.T, p *v1.Pod) {
 // and with a file system that is created on them (vol-59, vol-72, vol-73, vol-74).
 func TestIntegrationMountsAndDevicesOfVolumes(t *testing.T) {
 	lab.Need(t, "containerd")
-	s := newVolumeStage(t)
+	s := newVolumeNode(t)
 	features, err := s.rt.Features(t.Context())
 	require.NoError(t, err)
 	recursive := features.Handlers[""].RecursiveReadOnlyMounts

@@ -34,7 +34,7 @@ func (f *found) hook(c *volume.Config) {
 	c.Hooks.Reconstructed = func(at volume.Place, recorded bool, err error) { *f = append(*f, reconstructed{at, recorded, err}) }
 }
 
-func nobody(types.UID) bool { return false }
+func noPod(types.UID) bool { return false }
 
 // vol-32, vol-35: after a restart each volume is reconstructed from its checkpoint,
 // and is not changed before it is certain whether its pod is desired (vol-14, vol-15).
@@ -68,7 +68,7 @@ func TestVolumesAreReconstructedAfterARestart(t *testing.T) {
 		assert.Len(t, n.mounter.Below(n.root), 2)
 		assert.NoDirExists(t, filepath.Join(n.root, "pods/goes"))
 		assert.FileExists(t, filepath.Join(n.root, "pods/stays/volumes/example.com~fake/a/file"))
-		require.NoError(t, n.Retain(t.Context(), nobody), "a pod that was mounted is not collected")
+		require.NoError(t, n.Retain(t.Context(), noPod), "a pod that was mounted is not collected")
 		synctest.Wait()
 		assert.Len(t, n.mounter.Below(n.root), 2)
 		require.NoError(t, n.Unmount(t.Context(), pod("stays"))) // the UID counts
@@ -100,7 +100,7 @@ func TestWithoutRecordsTheDirectoriesAreRead(t *testing.T) {
 				require.Len(t, seen, 1)
 				assert.False(t, seen[0].recorded)
 				assert.Equal(t, unknown, seen[0].err != nil)
-				require.NoError(t, n.Retain(t.Context(), nobody))
+				require.NoError(t, n.Retain(t.Context(), noPod))
 				synctest.Wait()
 				assert.Equal(t, !unknown, n.plugin.Count("TearDown") == 1)
 				last := n.ops[len(n.ops)-1]
@@ -122,7 +122,7 @@ func TestADesiredVolumeThatCannotBeReconstructedIsSetUp(t *testing.T) {
 		start(t, n)
 		_, err := n.Mount(t.Context(), pod("p", "a"))
 		require.NoError(t, err)
-		require.NoError(t, n.Retain(t.Context(), nobody))
+		require.NoError(t, n.Retain(t.Context(), noPod))
 		synctest.Wait()
 		assert.FileExists(t, filepath.Join(n.root, "pods/p/volumes/example.com~fake/a/file"))
 	})
@@ -143,7 +143,7 @@ func TestDevicesAreReconstructedAfterARestart(t *testing.T) {
 		synctest.Wait()
 		assert.Len(t, n.VolumesInUse(), 1)
 		assert.Zero(t, n.plugin.Count("Unstage"))
-		require.NoError(t, n.Retain(t.Context(), nobody))
+		require.NoError(t, n.Retain(t.Context(), noPod))
 		synctest.Wait()
 		assert.Equal(t, 1, n.plugin.Count("Unstage"))
 		assert.Empty(t, n.VolumesInUse())
@@ -217,7 +217,7 @@ func TestOrphanedDirectories(t *testing.T) {
 				assert.Empty(t, got)
 				assert.DirExists(t, dir)
 				for range 5 { // one line an hour, whatever happens
-					require.NoError(t, n.Retain(t.Context(), nobody))
+					require.NoError(t, n.Retain(t.Context(), noPod))
 					wait(time.Minute)
 				}
 				for _, f := range c.left {
@@ -240,7 +240,7 @@ func TestOrphanedDirectories(t *testing.T) {
 				assert.ErrorContains(t, got[0], c.err)
 				assert.Equal(t, 1, strings.Count(log.String(), "\n"), log.String())
 				wait(time.Hour)
-				require.NoError(t, n.Retain(t.Context(), nobody))
+				require.NoError(t, n.Retain(t.Context(), noPod))
 				assert.Equal(t, 2, strings.Count(log.String(), "\n"))
 			})
 		})

@@ -215,7 +215,7 @@ func TestACheckpointThatDoesNotMatchItsPlugin(t *testing.T) {
 	var seen found
 	n := &node{root: root, mounter: mounter}
 	start(t, n, seen.hook, func(c *volume.Config) { c.Plugins = []volume.Plugin{plugin} })
-	require.NoError(t, n.Retain(t.Context(), nobody))
+	require.NoError(t, n.Retain(t.Context(), noPod))
 	require.Eventually(t, func() bool {
 		_, err := os.Lstat(filepath.Join(root, "pods/p"))
 		return os.IsNotExist(err)

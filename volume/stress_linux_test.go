@@ -153,7 +153,7 @@ func stressAgent(root, round string) {
 		select {}
 	}
 	for {
-		check(m.Retain(ctx, nobody))
+		check(m.Retain(ctx, noPod))
 		left, err := os.ReadDir(filepath.Join(root, "pods"))
 		if err == nil && len(left) == 0 {
 			os.Exit(0)

@@ -26,7 +26,7 @@ gate_test() {
 	expect 1 "left behind: process" leaves_a_process
 	expect 1 "left behind: file" leaves_a_file
 	sed -n 's/^left behind: file //p' ../output | xargs -r rm -f
-	expect 0 "FLAKY pleg TestOfLuck" fails_once
+	expect 0 "FLAKY pleg TestThatPassesAgain" fails_once
 	expect 1 "FAILED" fails_twice
 	expect 1 "fails_early      FAILED" fails_early fails_once
 	expect 2 "no step nonsense" nonsense
@@ -58,12 +58,12 @@ leaves_a_process() { setsid sleep 600 & }
 leaves_a_file() { mktemp; }
 
 fails_once() {
-	fake_suite '[ -e "$0.again" ] || { touch "$0.again"; echo "--- FAIL: TestOfLuck (0.01s)"; exit 1; }'
+	fake_suite '[ -e "$0.again" ] || { touch "$0.again"; echo "--- FAIL: TestThatPassesAgain (0.01s)"; exit 1; }'
 	run_suites Integration '' pleg
 }
 
 fails_twice() {
-	fake_suite 'echo "--- FAIL: TestOfNoLuck (0.01s)"; exit 1'
+	fake_suite 'echo "--- FAIL: TestThatFailsAgain (0.01s)"; exit 1'
 	run_suites Integration '' pleg
 }
 

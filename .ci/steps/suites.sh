@@ -142,7 +142,7 @@ unprivileged() {
 			go test -c -o "$out/suite.test" "$package"
 			chown -R "$user:" "$dir"
 			echo "$package as $user"
-			(cd "$out" && runuser -u "$user" -- env -i PATH="$PATH" HOME="/home/$user" TMPDIR="$out/tmp" KUBEPARTS_STORY=1 KUBEPARTS_KUBELET="$dir/kubelet" \
+			(cd "$out" && runuser -u "$user" -- env -i PATH="$PATH" HOME="/home/$user" TMPDIR="$out/tmp" KUBEPARTS_PROCESSES=1 KUBEPARTS_KUBELET="$dir/kubelet" \
 				./suite.test -test.timeout 10m -test.parallel 8)
 		done
 	done

@@ -23,22 +23,22 @@ import (
 	"github.com/kubeparts/kubeparts/internal/lab"
 )
 
-const asHog = "KUBEPARTS_TEST_HOG"
+const asConsumer = "KUBEPARTS_TEST_CONSUMER"
 
 func TestMain(m *testing.M) {
-	if dirs := os.Getenv(asHog); dirs != "" {
+	if dirs := os.Getenv(asConsumer); dirs != "" {
 		for dir := range strings.SplitSeq(dirs, ":") {
 			_ = os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte("0"), 0)
 		}
-		var hog [][]byte
+		var consumer [][]byte
 		for range 100 {
 			piece := make([]byte, 4<<20)
 			for i := 0; i < len(piece); i += 4096 {
 				piece[i] = 1
 			}
-			hog = append(hog, piece)
+			consumer = append(consumer, piece)
 		}
-		fmt.Println(len(hog))
+		fmt.Println(len(consumer))
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
@@ -53,11 +53,11 @@ func TestIntegrationAnOOMKillIsDetected(t *testing.T) {
 	node, err := cm.New(cm.Config{Tree: tree, Root: base, Capacity: v1.ResourceList{v1.ResourceMemory: resource.MustParse("1Gi")}})
 	require.NoError(t, err)
 	require.NoError(t, node.Setup(t.Context()))
-	greedy := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "1-2"}, Spec: v1.PodSpec{Containers: []v1.Container{{
+	overLimit := &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "1-2"}, Spec: v1.PodSpec{Containers: []v1.Container{{
 		Resources: v1.ResourceRequirements{Limits: v1.ResourceList{v1.ResourceMemory: resource.MustParse("40Mi")}},
 	}}}}
-	require.NoError(t, node.Ensure(t.Context(), greedy))
-	pod := node.PodName(greedy)
+	require.NoError(t, node.Ensure(t.Context(), overLimit))
+	pod := node.PodName(overLimit)
 	container := pod.Child("c1")
 	require.NoError(t, tree.Apply(t.Context(), container, cgroups.Resources{}))
 
@@ -80,9 +80,9 @@ func TestIntegrationAnOOMKillIsDetected(t *testing.T) {
 	var seen [2]bool
 	for deadline := time.After(90 * time.Second); !seen[0] || !seen[1]; {
 		// The watchers may have started after the first one.
-		hog := exec.Command(os.Args[0])
-		hog.Env = append(os.Environ(), asHog+"="+strings.Join(tree.Dirs(container), ":"))
-		require.Error(t, hog.Run(), "it may use a tenth of what it allocates")
+		consumer := exec.Command(os.Args[0])
+		consumer.Env = append(os.Environ(), asConsumer+"="+strings.Join(tree.Dirs(container), ":"))
+		require.Error(t, consumer.Run(), "it may use a tenth of what it allocates")
 		select {
 		case k := <-kills:
 			t.Log(k)

@@ -42,19 +42,19 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// A hog is a process of this binary that runs that program.
-type hog struct {
+// A consumer is a process of this binary that runs that program.
+type consumer struct {
 	t     *testing.T
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
 	lines *bufio.Scanner
 }
 
-func newHog(t *testing.T) *hog {
+func newConsumer(t *testing.T) *consumer {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	h := &hog{t: t, cmd: exec.CommandContext(t.Context(), self)}
+	h := &consumer{t: t, cmd: exec.CommandContext(t.Context(), self)}
 	h.cmd.Env = append(os.Environ(), eat+"=1")
 	h.stdin, err = h.cmd.StdinPipe()
 	require.NoError(t, err)
@@ -67,26 +67,26 @@ func newHog(t *testing.T) *hog {
 }
 
 // end kills it, so that its cgroup can be removed.
-func (h *hog) end() {
+func (h *consumer) end() {
 	if h.cmd.ProcessState == nil {
 		_ = h.cmd.Process.Kill()
 		_ = h.cmd.Wait()
 	}
 }
 
-func (h *hog) into(group string) {
+func (h *consumer) into(group string) {
 	h.t.Helper()
 	require.NoError(h.t, os.WriteFile(filepath.Join(group, "cgroup.procs"), fmt.Append(nil, h.cmd.Process.Pid), 0o600))
 }
 
 // more makes it allocate more; has waits until it has done so.
-func (h *hog) more() {
+func (h *consumer) more() {
 	h.t.Helper()
 	_, err := io.WriteString(h.stdin, "more\n")
 	require.NoError(h.t, err)
 }
 
-func (h *hog) has() {
+func (h *consumer) has() {
 	h.t.Helper()
 	require.True(h.t, h.lines.Scan())
 }
@@ -117,8 +117,8 @@ func TestIntegrationTheKernelReportsMemoryAtOnce(t *testing.T) { // ev-58, ev-59
 		t.Skip("this machine has no cgroup v1 with memory:", err) // the tests of v2 run in an emulated one
 	}
 	dir := newGroup(t, "/sys/fs/cgroup/memory")
-	hog := newHog(t)
-	hog.into(dir)
+	consumer := newConsumer(t)
+	consumer.into(dir)
 
 	// There is no polling during this test: every notification is the kernel's.
 	var log strings.Builder
@@ -131,8 +131,8 @@ func TestIntegrationTheKernelReportsMemoryAtOnce(t *testing.T) { // ev-58, ev-59
 	takeMore := func(why string) {
 		time.Sleep(300 * time.Millisecond) // the levels are registered by then
 		began := time.Now()
-		hog.more()
-		hog.has()
+		consumer.more()
+		consumer.has()
 		had := time.Now()
 		select {
 		case at := <-told:

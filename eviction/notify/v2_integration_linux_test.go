@@ -100,8 +100,8 @@ func since(t *testing.T, file string, figure func(line string) (n int64, ok bool
 // best of three counts: delays of an emulated machine are not under test.
 func TestIntegrationALevelOfCgroupV2IsDetected(t *testing.T) {
 	dir := onV2(t)
-	hog := newHog(t)
-	hog.into(dir)
+	consumer := newConsumer(t)
+	consumer.into(dir)
 	l := listen(t, notify.Config{Dir: dir})
 	defer l.end()
 	best := time.Hour
@@ -109,8 +109,8 @@ func TestIntegrationALevelOfCgroupV2IsDetected(t *testing.T) {
 		require.NoError(t, l.Update([]int64{level}))
 		time.Sleep(300 * time.Millisecond)
 		require.Zero(t, l.told.Swap(0), "notified before the usage reached the level")
-		hog.more()
-		hog.has()
+		consumer.more()
+		consumer.has()
 		had := time.Now()
 		after := l.await(fmt.Sprint("level ", i)).Sub(had)
 		l.told.Store(0)
@@ -128,26 +128,26 @@ func TestIntegrationTheKernelReportsALimitThatIsMet(t *testing.T) { // memory.ev
 	_, err := os.Stat(filepath.Join(dir, "memory.pressure"))
 	t.Log("PSI in the group:", err == nil)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "memory.high"), []byte("60M"), 0o600))
-	hog := newHog(t)
-	hog.into(dir)
+	consumer := newConsumer(t)
+	consumer.into(dir)
 	l := listen(t, notify.Config{Dir: dir, Poll: time.Hour})
 	defer l.end()
 	require.Zero(t, l.told.Load())
-	hog.more()
+	consumer.more()
 	met := since(t, filepath.Join(dir, "memory.events"), func(line string) (n int64, ok bool) {
 		_, err := fmt.Sscanf(line, "high %d", &n)
 		return n, err == nil
 	}, 1)
 	after := l.await("memory.high").Sub(met)
 	t.Logf("notified %v after the limit was met", after)
-	hog.end()
+	consumer.end()
 }
 
 func TestIntegrationTheKernelReportsTasksThatWaitForMemory(t *testing.T) { // PSI
 	dir := onV2(t)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "memory.high"), []byte("60M"), 0o600))
-	hog := newHog(t)
-	hog.into(dir)
+	consumer := newConsumer(t)
+	consumer.into(dir)
 	waited := func(line string) (n int64, ok bool) {
 		_, total, _ := strings.Cut(line, "total=")
 		_, err := fmt.Sscan(total, &n)
@@ -165,21 +165,21 @@ func TestIntegrationTheKernelReportsTasksThatWaitForMemory(t *testing.T) { // PS
 	}, 1)
 	for range 3 { // a lost event is accidental
 		l := listen(t, notify.Config{Dir: v2, Poll: time.Hour})
-		hog.more()
+		consumer.more()
 		met := since(t, pressure, waited, before+150_000)
 		after := l.await("pressure").Sub(met)
 		t.Logf("notified %v after tasks had waited for 150 ms", after)
 		l.end()
 		assert.Empty(t, l.log.String())
-		hog.end()
-		hog = newHog(t)
-		hog.into(dir)
+		consumer.end()
+		consumer = newConsumer(t)
+		consumer.into(dir)
 		time.Sleep(1200 * time.Millisecond) // the window has ended
 		text, err := os.ReadFile(pressure)
 		require.NoError(t, err)
 		before, _ = waited(strings.SplitN(string(text), "\n", 2)[0])
 	}
-	hog.end()
+	consumer.end()
 }
 
 // Files of a removed group always have an event pending: it must not cause repeated

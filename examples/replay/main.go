@@ -44,7 +44,7 @@ func main() {
 const usage = `replay replays a recording of a node and prints the first divergence.
 
   replay [flags] FILE|DIRECTORY                    compare the agent with the recorded one
-  replay --invariant NAME[,NAME] FILE|DIRECTORY    judge the agent by invariants instead
+  replay --invariant NAME[,NAME] FILE|DIRECTORY    check the agent by invariants instead
   replay --shrink [--invariant NAME] [--out FILE] [--as-test FILE] FILE|DIRECTORY
   replay --list-invariants
 

@@ -102,8 +102,8 @@ func (b Browser) once(ctx context.Context, what func(dir string) string, url str
 		err = done(dir, out)
 	}
 	if err != nil {
-		said := stderr.Bytes()
-		return nil, fmt.Errorf("%w: %s", err, said[max(0, len(said)-500):])
+		printed := stderr.Bytes()
+		return nil, fmt.Errorf("%w: %s", err, printed[max(0, len(printed)-500):])
 	}
 	return out, nil
 }

@@ -347,11 +347,11 @@ func (c *ControlPlane) post(ctx context.Context, path string, object any) error 
 		return err
 	}
 	defer res.Body.Close()
-	said, err := io.ReadAll(res.Body)
+	printed, err := io.ReadAll(res.Body)
 	if err != nil || res.StatusCode == http.StatusCreated || res.StatusCode == http.StatusConflict {
 		return err
 	}
-	return fmt.Errorf("%s: %s", res.Status, said)
+	return fmt.Errorf("%s: %s", res.Status, printed)
 }
 
 func (c *ControlPlane) dial() error {
@@ -389,8 +389,8 @@ func (c *ControlPlane) awaitAPI() error {
 		}
 		defer res.Body.Close()
 		if res.StatusCode != http.StatusOK {
-			said, _ := io.ReadAll(res.Body)
-			return fmt.Errorf("%s: %s", res.Status, said)
+			printed, _ := io.ReadAll(res.Body)
+			return fmt.Errorf("%s: %s", res.Status, printed)
 		}
 		return nil
 	})

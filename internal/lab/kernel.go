@@ -86,11 +86,11 @@ func Kernel(t *testing.T, packages ...string) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
-	said, err := emulate(ctx, initrd, "")
+	printed, err := emulate(ctx, initrd, "")
 	if err != nil {
-		t.Fatalf("lab: the emulated machine: %v\n%s", err, said)
+		t.Fatalf("lab: the emulated machine: %v\n%s", err, printed)
 	}
-	judge(t, said, "", packages)
+	report(t, printed, "", packages)
 }
 
 // buildSuites builds the tests of packages, and returns the binary of each.
@@ -109,12 +109,12 @@ func buildSuites(t *testing.T, dir string, packages []string) map[string]string 
 	return suites
 }
 
-// judge runs a subtest for each suite. If one failed, it logs the console.
-func judge(t *testing.T, said, console string, packages []string) {
+// report runs a subtest for each suite. If one failed, it logs the console.
+func report(t *testing.T, printed, console string, packages []string) {
 	t.Helper()
 	for _, pkg := range packages {
 		t.Run(suiteName(pkg), func(t *testing.T) {
-			out, err := verdict(said, suiteName(pkg))
+			out, err := suiteOutput(printed, suiteName(pkg))
 			t.Log(out)
 			if err != nil {
 				t.Errorf("%v\n%s", err, console)
@@ -124,7 +124,7 @@ func judge(t *testing.T, said, console string, packages []string) {
 }
 
 // emulate boots the machine and returns its console output.
-func emulate(ctx context.Context, initrd, parameters string, options ...string) (said string, err error) {
+func emulate(ctx context.Context, initrd, parameters string, options ...string) (printed string, err error) {
 	kernel, err := kernelImage()
 	if err != nil {
 		return "", err
@@ -138,25 +138,25 @@ func emulate(ctx context.Context, initrd, parameters string, options ...string) 
 	return strings.ReplaceAll(string(out), "\r", ""), errors.Join(err, ctx.Err())
 }
 
-// verdict finds the output of a suite, and whether it passed: with at least one
+// suiteOutput finds the output of a suite, and whether it passed: with at least one
 // test that ran.
-func verdict(said, suite string) (string, error) {
+func suiteOutput(printed, suite string) (string, error) {
 	begin := 0
-	for _, end := range regexp.MustCompile(`(?m)^kubeparts-suite (\S+) exit (\d+)$`).FindAllStringSubmatchIndex(said, -1) {
-		out := said[begin:end[0]]
+	for _, end := range regexp.MustCompile(`(?m)^kubeparts-suite (\S+) exit (\d+)$`).FindAllStringSubmatchIndex(printed, -1) {
+		out := printed[begin:end[0]]
 		begin = end[1]
-		if said[end[2]:end[3]] != suite {
+		if printed[end[2]:end[3]] != suite {
 			continue
 		}
 		switch {
-		case said[end[4]:end[5]] != "0":
+		case printed[end[4]:end[5]] != "0":
 			return out, fmt.Errorf("lab: %s failed in the emulated machine", suite)
 		case !strings.Contains(out, "--- PASS"):
 			return out, fmt.Errorf("lab: %s ran no test in the emulated machine", suite)
 		}
 		return out, nil
 	}
-	return said, fmt.Errorf("lab: %s did not end in the emulated machine", suite)
+	return printed, fmt.Errorf("lab: %s did not end in the emulated machine", suite)
 }
 
 func suiteName(pkg string) string {

@@ -26,17 +26,17 @@ func TestAnArchiveIsWhatCpioReads(t *testing.T) {
 	assert.Equal(t, "dir\ndir/file\n", string(out))
 }
 
-func TestWhatAMachineSaidIsJudged(t *testing.T) {
-	said := "boot\n--- PASS: TestA\nkubeparts-suite a exit 0\n--- FAIL: TestB\nkubeparts-suite b exit 1\nPASS\nkubeparts-suite c exit 0\npanic"
-	out, err := verdict(said, "a")
+func TestTheOutputOfAMachineIsEvaluated(t *testing.T) {
+	printed := "boot\n--- PASS: TestA\nkubeparts-suite a exit 0\n--- FAIL: TestB\nkubeparts-suite b exit 1\nPASS\nkubeparts-suite c exit 0\npanic"
+	out, err := suiteOutput(printed, "a")
 	require.NoError(t, err)
 	assert.Equal(t, "boot\n--- PASS: TestA\n", out)
-	out, err = verdict(said, "b")
+	out, err = suiteOutput(printed, "b")
 	assert.ErrorContains(t, err, "b failed")
 	assert.Contains(t, out, "TestB")
-	_, err = verdict(said, "c")
+	_, err = suiteOutput(printed, "c")
 	assert.ErrorContains(t, err, "c ran no test")
-	_, err = verdict(said, "d")
+	_, err = suiteOutput(printed, "d")
 	assert.ErrorContains(t, err, "d did not end")
 	assert.Equal(t, "githubcom-x-y", suiteName("github.com/x/y"))
 }

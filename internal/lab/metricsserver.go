@@ -96,9 +96,9 @@ func (c *ControlPlane) get(ctx context.Context, path string) error {
 		return err
 	}
 	defer res.Body.Close()
-	said, err := io.ReadAll(res.Body)
+	printed, err := io.ReadAll(res.Body)
 	if err == nil && res.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %s", res.Status, said)
+		err = fmt.Errorf("%s: %s", res.Status, printed)
 	}
 	return err
 }

@@ -80,11 +80,11 @@ func Systemd(t *testing.T, pattern string, packages ...string) {
 	defer cancel()
 	console, err := emulate(ctx, initrd, "systemd.log_target=console systemd.log_level=notice systemd.log_color=0 systemd.show_status=0 systemd.default_standard_output=kmsg+console systemd.default_timeout_start_sec=300",
 		"-serial", "mon:stdio", "-serial", "file:"+line)
-	said, readErr := os.ReadFile(line)
+	printed, readErr := os.ReadFile(line)
 	if err := errors.Join(err, readErr); err != nil {
-		t.Fatalf("lab: the emulated machine: %v\n%s\n%s", err, console, said)
+		t.Fatalf("lab: the emulated machine: %v\n%s\n%s", err, console, printed)
 	}
-	judge(t, strings.ReplaceAll(string(said), "\r", ""), console, packages)
+	report(t, strings.ReplaceAll(string(printed), "\r", ""), console, packages)
 }
 
 // systemdConfig are the configuration files of a machine of [Systemd].

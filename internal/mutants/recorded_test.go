@@ -52,13 +52,13 @@ func TestIntegrationScenario(t *testing.T) {
 	require.NoError(t, r.Damage)
 	result.Frames, result.Length = frameCount(r), r.Length
 	began := time.Now()
-	judged, err := replay.Run(t.Context(), r, replay.Options{Invariants: replay.InvariantNames()})
+	checked, err := replay.Run(t.Context(), r, replay.Options{Invariants: replay.InvariantNames()})
 	require.NoError(t, err)
 	result.ReplayTook = time.Since(began)
-	for _, v := range judged.Violations {
+	for _, v := range checked.Violations {
 		result.Violated = append(result.Violated, v.Invariant)
 	}
-	t.Log(judged.Explain())
+	t.Log(checked.Explain())
 	require.Contains(t, result.Violated, s.invariant)
 	began = time.Now()
 	small, err := replay.Shrink(t.Context(), r, replay.ShrinkOptions{Invariant: s.invariant, Progress: func(p replay.ShrinkProgress) { result.Replays = p.Replays }})

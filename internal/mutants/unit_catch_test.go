@@ -44,8 +44,8 @@ var (
 	timedOut   = regexp.MustCompile(`(?m)^panic: test timed out after`)
 )
 
-// verdict returns an error unless a run has found a mutant.
-func verdict(u mutants.Unit, out string, failed bool) error {
+// found returns an error unless a run has found a mutant.
+func found(u mutants.Unit, out string, failed bool) error {
 	switch {
 	case notRun.MatchString(out):
 		return fmt.Errorf("it does not compile, or no test was run")
@@ -95,7 +95,7 @@ func TestTheUnitTestsCatch(t *testing.T) {
 						after, err := u.Apply(source(t, u.Path()))
 						require.NoError(t, err)
 						out, err := goTest(pkg, mutants.Run(u), overlay(t, t.TempDir(), map[string]string{u.Path(): after}))
-						if err := verdict(u, out, err != nil); err != nil {
+						if err := found(u, out, err != nil); err != nil {
 							t.Errorf("%v\n%s", err, last(out, 60))
 							return
 						}
@@ -130,7 +130,7 @@ func TestOnlyAFailedTestFindsAMutant(t *testing.T) {
 		{"panic: test timed out after 3m0s", true, false, "did not end"},
 		{"panic: test timed out after 3m0s", true, true, ""},
 	} {
-		err := verdict(mutants.Unit{Hangs: tt.hangs}, tt.out, tt.failed)
+		err := found(mutants.Unit{Hangs: tt.hangs}, tt.out, tt.failed)
 		if tt.want == "" {
 			assert.NoError(t, err, tt.out)
 		} else {

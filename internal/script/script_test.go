@@ -132,7 +132,7 @@ func FuzzParse(f *testing.F) {
 }
 
 func ExampleScript_Play() {
-	s, err := script.Parse("greet.txt", "# a story\ngreet \"big world\"\n> hello, moon\n")
+	s, err := script.Parse("greet.txt", "# a scenario\ngreet \"big world\"\n> hello, moon\n")
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -21,13 +21,13 @@ import (
 
 var writeChecks = flag.Bool("checks", false, "rewrite docs/configuration-checks.md")
 
-// A verdict is what a kubelet does with a configuration, as tools/kubernetes/facts writes it.
-type verdict struct {
+// A validation is what a kubelet does with a configuration, as tools/kubernetes/facts writes it.
+type validation struct {
 	Warning string   `json:"warning"`
 	Errors  []string `json:"errors"`
 }
 
-// differences are the reasons of verdicts that differ from those of the kubelet.
+// differences are the reasons of validations that differ from those of the kubelet.
 var differences = map[string]string{
 	"port -1":               anyPort,
 	"readOnlyPort negative": anyPort,
@@ -39,15 +39,15 @@ const anyPort = "-1 is any free port"
 
 // The configurations are those of tools/kubernetes/facts, which gives them to the
 // validation of the kubelet.
-func TestTheVerdictsAreThoseOfTheKubelet(t *testing.T) {
+func TestValidationsAreEqualToTheKubelets(t *testing.T) {
 	var configurations map[string]string
-	var theirs map[string]verdict
+	var theirs map[string]validation
 	readYAML(t, "configurations.yaml", &configurations)
-	readYAML(t, "verdicts.yaml", &theirs)
+	readYAML(t, "validations.yaml", &theirs)
 	require.Equal(t, slices.Sorted(maps.Keys(configurations)), slices.Sorted(maps.Keys(theirs)), "GOWORK=off go test ./facts -update in tools/kubernetes")
-	ours := map[string]verdict{}
+	ours := map[string]validation{}
 	for name, fields := range configurations {
-		ours[name] = judge(fields)
+		ours[name] = validate(fields)
 		same := slices.Equal(ours[name].Errors, theirs[name].Errors) && (ours[name].Warning == "") == (theirs[name].Warning == "")
 		if _, differs := differences[name]; differs {
 			assert.False(t, same, "%s: it has a reason to differ", name)
@@ -66,7 +66,7 @@ func TestTheVerdictsAreThoseOfTheKubelet(t *testing.T) {
 	}
 	have, err := os.ReadFile(file)
 	require.NoError(t, err)
-	assert.Equal(t, doc, strings.ReplaceAll(string(have), "\r\n", "\n"), "go test ./kube/kubelet -run TestTheVerdicts -checks writes it")
+	assert.Equal(t, doc, strings.ReplaceAll(string(have), "\r\n", "\n"), "go test ./kube/kubelet -run TestValidations -checks writes it")
 }
 
 func TestWhatRequiresCgroupV2(t *testing.T) {
@@ -82,8 +82,8 @@ func readYAML(t *testing.T, file string, into any) {
 	require.NoError(t, yaml.UnmarshalStrict(text, into))
 }
 
-// judge returns the verdict of this package about fields in YAML.
-func judge(fields string) (v verdict) {
+// validate returns the validation of this package about fields in YAML.
+func validate(fields string) (v validation) {
 	const head = "apiVersion: kubelet.config.k8s.io/v1beta1, kind: KubeletConfiguration, "
 	text := strings.ReplaceAll(head, ", ", "\n") + fields
 	if flow, ok := strings.CutPrefix(fields, "{"); ok {
@@ -106,7 +106,7 @@ func judge(fields string) (v verdict) {
 }
 
 // checksDocument returns docs/configuration-checks.md.
-func checksDocument(configurations map[string]string, theirs, ours map[string]verdict) string {
+func checksDocument(configurations map[string]string, theirs, ours map[string]validation) string {
 	var doc strings.Builder
 	doc.WriteString(checksHead)
 	for _, name := range slices.Sorted(maps.Keys(configurations)) {
@@ -120,8 +120,8 @@ func checksDocument(configurations map[string]string, theirs, ours map[string]ve
 	return doc.String()
 }
 
-// String returns the text of a verdict in the document.
-func (v verdict) String() string {
+// String returns the text of a validation in the document.
+func (v validation) String() string {
 	switch {
 	case len(v.Errors) > 0:
 		return "refused: " + strings.Join(v.Errors, "; ")
@@ -136,7 +136,7 @@ func cell(text string) string { return strings.NewReplacer("|", `\|`, "\n", " ")
 
 const checksHead = `# Checks of the configuration
 
-Made by ` + "`go test ./kube/kubelet -run TestTheVerdicts -checks`" + `. The verdicts of kubelet 1.37.2 are those of its own code, to which
+Made by ` + "`go test ./kube/kubelet -run TestValidations -checks`" + `. The validations of kubelet 1.37.2 are those of its own code, to which
 ` + "`GOWORK=off go test ./facts`" + ` in tools/kubernetes gives the same configurations. A kubelet panics with the errors about feature
 gates. Checks that depend on the machine are not among the configurations: reserved CPUs that do not exist, reservations above the capacity, swap, cgroup v1 with LimitedSwap, NUMA nodes.
 

@@ -199,8 +199,8 @@ func TestAFloodOfUnauthenticatedClientsDisplacesNoOthers(t *testing.T) {
 		c.Authenticator, c.Authorizer = named{}, may{"friend": {"get nodes/pods"}}
 	})
 	onPipes(t, server.ListenerConfig{Handler: s, Limits: server.Limits{MaxUnauthenticated: 100}}, func(p *pipes) {
-		friend := p.call()
-		fmt.Fprint(friend, get+"User: friend\r\n\r\n")
+		authorized := p.call()
+		fmt.Fprint(authorized, get+"User: friend\r\n\r\n")
 		synctest.Wait()
 		refused := p.call()
 		fmt.Fprint(refused, get+"User: nobody\r\n\r\n")
@@ -232,9 +232,9 @@ func TestAFloodOfUnauthenticatedClientsDisplacesNoOthers(t *testing.T) {
 		assert.Greater(t, open, 90)
 		_, there := refused.received()
 		assert.False(t, there, "a rejected client counts as unauthenticated")
-		fmt.Fprint(friend, get+"User: friend\r\n\r\n")
+		fmt.Fprint(authorized, get+"User: friend\r\n\r\n")
 		synctest.Wait()
-		text, there := friend.received()
+		text, there := authorized.received()
 		assert.True(t, there, "an authenticated client stays connected")
 		assert.Equal(t, 2, strings.Count(text, "200 OK"))
 	})
@@ -347,10 +347,10 @@ func TestConnectionsWithPendingAuthenticationMakeRoom(t *testing.T) {
 			}
 		}
 		assert.Equal(t, 20, open)
-		friend := p.call()
-		fmt.Fprint(friend, get+"User: friend\r\n\r\n")
+		authorized := p.call()
+		fmt.Fprint(authorized, get+"User: friend\r\n\r\n")
 		synctest.Wait()
-		text, _ := friend.received()
+		text, _ := authorized.received()
 		assert.Contains(t, text, "200 OK")
 	})
 }

@@ -157,7 +157,7 @@ func TestAHypervisorIsARuntime(t *testing.T) {
 	}, s)
 }
 
-// Slow starts and queues change no promise.
+// Slow starts and queues change no requirement.
 func TestASlowBackendKeepsTheContractOfARuntime(t *testing.T) {
 	for name, more := range map[string]func(*containerstest.Behavior){
 		"slow":   func(b *containerstest.Behavior) { b.StartDelay = 300 * time.Millisecond },

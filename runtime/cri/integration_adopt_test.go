@@ -18,7 +18,7 @@ import (
 // kubelet or an older version created, whatever its user namespace options are: the
 // container must agree with the configuration in the call, not with the one that
 // the sandbox was created from.
-func adoptedOnContainerd(t *testing.T, s *stage) {
+func adoptedOnContainerd(t *testing.T, s *sharedEngine) {
 	client, err := remote.Dial(t.Context(), s.daemon.Endpoint, remote.Config{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, client.Close(context.Background())) })
@@ -29,7 +29,7 @@ func adoptedOnContainerd(t *testing.T, s *stage) {
 	} {
 		for _, spoken := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {
-				a := s.actor(t, script("web", serves))
+				a := s.enginePod(t, script("web", serves))
 				a.pod.Spec.SecurityContext = nil
 				if spoken {
 					a.pod.Spec.SecurityContext = &v1.PodSecurityContext{}

@@ -17,8 +17,8 @@ func ephemeral(name, target, text string) v1.EphemeralContainer {
 
 // ephemeralOnContainerd checks containers that are added to a running pod (rt-45,
 // rt-84).
-func ephemeralOnContainerd(t *testing.T, s *stage) {
-	a := s.actor(t, script("web", serves), script("log", serves))
+func ephemeralOnContainerd(t *testing.T, s *sharedEngine) {
+	a := s.enginePod(t, script("web", serves), script("log", serves))
 	st := a.runs()
 	pidns := func(c string) string {
 		return strings.TrimSpace(a.exec(st.Container(c), "readlink /proc/self/ns/pid"))

@@ -20,12 +20,12 @@ func execHook(script string) *v1.LifecycleHandler {
 
 // hooksOnContainerd checks the effects of hooks on a container and on the duration of
 // its stop (section 4.12).
-func hooksOnContainerd(t *testing.T, s *stage) {
+func hooksOnContainerd(t *testing.T, s *sharedEngine) {
 	t.Run("postStart runs in the container rt-99", func(t *testing.T) {
 		t.Parallel()
 		web := script("web", serves)
 		web.Lifecycle = &v1.Lifecycle{PostStart: execHook("echo hooked > /proc/1/fd/1")}
-		a := s.actor(t, web)
+		a := s.enginePod(t, web)
 		a.runs()
 		a.waitsForLine("web", "hooked\n")
 		assert.Equal(t, 1, strings.Count(a.log("web", 0), "hooked\n"))
@@ -35,7 +35,7 @@ func hooksOnContainerd(t *testing.T, s *stage) {
 		t.Parallel()
 		web := script("web", serves)
 		web.Lifecycle = &v1.Lifecycle{PostStart: execHook("echo out of luck; exit 7")}
-		a := s.actor(t, web)
+		a := s.enginePod(t, web)
 		a.pod.Spec.RestartPolicy = v1.RestartPolicyNever
 		failed := a.failsWith("web", "PostStartHookError")
 		assert.Equal(t, runtime.StartContainer, failed.Kind)
@@ -52,7 +52,7 @@ func hooksOnContainerd(t *testing.T, s *stage) {
 		t.Parallel()
 		web := script("web", "trap '' TERM; echo up; while true; do sleep 0.1; done")
 		web.Lifecycle = &v1.Lifecycle{PreStop: execHook("sleep 3; echo hooked > /proc/1/fd/1")}
-		a := s.actor(t, web)
+		a := s.enginePod(t, web)
 		a.pod.Spec.TerminationGracePeriodSeconds = new(int64(10))
 		a.runs()
 		a.waitsForLine("web", "up\n")
@@ -69,7 +69,7 @@ func hooksOnContainerd(t *testing.T, s *stage) {
 		t.Parallel()
 		web := script("web", "trap 'exit 5' TERM; echo up; while true; do sleep 0.1; done")
 		web.Lifecycle = &v1.Lifecycle{PreStop: &v1.LifecycleHandler{Sleep: &v1.SleepAction{Seconds: 1}}}
-		a := s.actor(t, web)
+		a := s.enginePod(t, web)
 		a.pod.Spec.TerminationGracePeriodSeconds = new(int64(30))
 		a.runs()
 		a.waitsForLine("web", "up\n")
@@ -86,7 +86,7 @@ func hooksOnContainerd(t *testing.T, s *stage) {
 			"until wget -q -O- http://127.0.0.1:8080/ready 2>&1 | grep -q 404; do sleep 0.1; done; echo up; while true; do sleep 0.1; done")
 		web.Ports = []v1.ContainerPort{{Name: "http", ContainerPort: 8080}}
 		web.Lifecycle = &v1.Lifecycle{PreStop: &v1.LifecycleHandler{HTTPGet: &v1.HTTPGetAction{Path: "/bye", Port: intstr.FromString("http")}}}
-		a := s.actor(t, web)
+		a := s.enginePod(t, web)
 		a.pod.Spec.TerminationGracePeriodSeconds = new(int64(10))
 		a.runs()
 		a.waitsForLine("web", "up\n")
@@ -101,7 +101,7 @@ func hooksOnContainerd(t *testing.T, s *stage) {
 		t.Parallel()
 		web := script("web", serves)
 		web.Lifecycle = &v1.Lifecycle{PostStart: execHook("echo hooked > /proc/1/fd/1; sleep 1000"), PreStop: execHook("sleep 1000")}
-		a := s.actor(t, web)
+		a := s.enginePod(t, web)
 		a.pod.Spec.TerminationGracePeriodSeconds = new(int64(3))
 		ctx, deleted := context.WithCancel(t.Context())
 		defer deleted()
@@ -129,7 +129,7 @@ func hooksOnContainerd(t *testing.T, s *stage) {
 		t.Parallel()
 		web := script("web", "trap 'exit 11' USR1; trap 'exit 15' TERM; echo up; while true; do sleep 0.1; done")
 		web.Lifecycle = &v1.Lifecycle{StopSignal: new(v1.SIGUSR1)}
-		a := s.actor(t, web)
+		a := s.enginePod(t, web)
 		a.pod.Spec.TerminationGracePeriodSeconds = new(int64(10))
 		a.runs()
 		a.waitsForLine("web", "up\n")

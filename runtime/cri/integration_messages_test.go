@@ -10,7 +10,7 @@ import (
 )
 
 // messagesOnContainerd checks termination messages (section 4.16).
-func messagesOnContainerd(t *testing.T, s *stage) {
+func messagesOnContainerd(t *testing.T, s *sharedEngine) {
 	long := "i=0; while [ $i -lt 500 ]; do echo line $i; i=$((i+1)); done"
 	var last80 strings.Builder
 	for i := range 80 {
@@ -42,7 +42,7 @@ func messagesOnContainerd(t *testing.T, s *stage) {
 	none.TerminationMessagePath = ""
 	containers, want["none"] = append(containers, none), ""
 
-	a := s.actor(t, containers...)
+	a := s.enginePod(t, containers...)
 	st := a.ends()
 	for name, message := range want {
 		assert.Equal(t, message, st.Container(name).Message, name)

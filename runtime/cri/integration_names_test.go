@@ -12,7 +12,7 @@ import (
 
 // namesOnContainerd checks a pod's host name and its DNS configuration (sections
 // 15 and 16).
-func namesOnContainerd(t *testing.T, s *stage) {
+func namesOnContainerd(t *testing.T, s *sharedEngine) {
 	for _, tc := range []struct {
 		name   string
 		policy v1.DNSPolicy
@@ -46,7 +46,7 @@ func namesOnContainerd(t *testing.T, s *stage) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			a := s.actor(t, script("web", "cat /etc/resolv.conf"))
+			a := s.enginePod(t, script("web", "cat /etc/resolv.conf"))
 			a.pod.Spec.DNSPolicy = tc.policy
 			if tc.change != nil {
 				tc.change(&a.pod.Spec)
@@ -75,7 +75,7 @@ func namesOnContainerd(t *testing.T, s *stage) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			a := s.actor(t, script("web", "hostname; cat /etc/hosts; "+serves))
+			a := s.enginePod(t, script("web", "hostname; cat /etc/hosts; "+serves))
 			a.pod.Spec.HostAliases = []v1.HostAlias{{IP: "192.0.2.9", Hostnames: []string{"db", "db.example"}}}
 			tc.change(a.pod)
 			st := a.runs()
@@ -100,7 +100,7 @@ func namesOnContainerd(t *testing.T, s *stage) {
 			field("IP", "status.podIP"), field("NODE_IP", "status.hostIP"), field("LABEL", "metadata.labels['app']"),
 			{Name: "BOTH", Value: "$(NAMESPACE)/$(NAME) $(NONE) $$(NAME)"},
 		}
-		a := s.actor(t, web)
+		a := s.enginePod(t, web)
 		a.pod.Labels = map[string]string{"app": "shop"}
 		st := a.runs()
 		a.waitsForLine("web", "\n"+a.pod.Name+"\n")

@@ -14,7 +14,7 @@ import (
 
 // namespacesOnContainerd checks which namespaces containers share with the host and
 // with each other (rt-22), and the sysctls of those that they do not share.
-func namespacesOnContainerd(t *testing.T, s *stage) {
+func namespacesOnContainerd(t *testing.T, s *sharedEngine) {
 	kinds := []string{"net", "pid", "ipc"}
 	host := map[string]string{}
 	for _, ns := range kinds {
@@ -37,7 +37,7 @@ func namespacesOnContainerd(t *testing.T, s *stage) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			look := "for n in net pid ipc; do readlink /proc/self/ns/$n; done; " + serves
-			a := s.actor(t, script("web", look), script("log", look))
+			a := s.enginePod(t, script("web", look), script("log", look))
 			a.pod.Spec.SecurityContext = nil // host namespaces alone are a reason to speak of them (rt-21)
 			tc.change(&a.pod.Spec)
 			a.runs()
@@ -63,7 +63,7 @@ func namespacesOnContainerd(t *testing.T, s *stage) {
 		t.Parallel()
 		const file = "/proc/sys/net/ipv4/ip_local_port_range"
 		before := readFile(t, file)
-		a := s.actor(t, script("web", "cat "+file+" /proc/sys/net/core/somaxconn"))
+		a := s.enginePod(t, script("web", "cat "+file+" /proc/sys/net/core/somaxconn"))
 		a.pod.Spec.SecurityContext.Sysctls = []v1.Sysctl{
 			{Name: "net.ipv4.ip_local_port_range", Value: "20000 30000"}, {Name: "net/core/somaxconn", Value: "777"},
 		}
@@ -74,7 +74,7 @@ func namespacesOnContainerd(t *testing.T, s *stage) {
 
 	t.Run("a sysctl that does not exist fails the sandbox", func(t *testing.T) {
 		t.Parallel()
-		a := s.actor(t, script("web", serves))
+		a := s.enginePod(t, script("web", serves))
 		a.pod.Spec.SecurityContext.Sysctls = []v1.Sysctl{{Name: "net.ipv4.no_such_thing", Value: "1"}}
 		failed := a.failsWith(a.pod.Name+"_prod", "CreatePodSandboxError")
 		assert.Equal(t, runtime.CreatePodSandbox, failed.Kind)

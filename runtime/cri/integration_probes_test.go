@@ -17,8 +17,8 @@ import (
 
 // probesOnContainerd checks the handlers of package prober with containers of a real
 // runtime.
-func probesOnContainerd(t *testing.T, s *stage) {
-	target := func(a *actor, probe v1.ProbeHandler) prober.Target {
+func probesOnContainerd(t *testing.T, s *sharedEngine) {
+	target := func(a *enginePod, probe v1.ProbeHandler) prober.Target {
 		st := a.status()
 		to := prober.Target{
 			Pod: a.pod, Container: &a.pod.Spec.Containers[0], Probe: &v1.Probe{ProbeHandler: probe},
@@ -36,7 +36,7 @@ func probesOnContainerd(t *testing.T, s *stage) {
 
 	t.Run("the exit code of a command is the result prober-35 prober-36", func(t *testing.T) {
 		t.Parallel()
-		a := s.actor(t, script("web", serves))
+		a := s.enginePod(t, script("web", serves))
 		a.pod.Spec.Containers[0].Env = []v1.EnvVar{{Name: "WORD", Value: "fine"}}
 		a.runs()
 		out, err := exec.Probe(t.Context(), target(a, shell("echo $(WORD); echo aside >&2")))
@@ -58,7 +58,7 @@ func probesOnContainerd(t *testing.T, s *stage) {
 
 	t.Run("100 commands that time out leave no process prober-37 prober-39", func(t *testing.T) {
 		t.Parallel()
-		a := s.actor(t, script("web", serves))
+		a := s.enginePod(t, script("web", serves))
 		a.runs()
 		to := target(a, v1.ProbeHandler{Exec: &v1.ExecAction{Command: []string{"sleep", "1234"}}})
 		to.Timeout = time.Second
@@ -79,7 +79,7 @@ func probesOnContainerd(t *testing.T, s *stage) {
 
 	t.Run("a command whose children hold its output fails in time prober-37", func(t *testing.T) {
 		t.Parallel()
-		a := s.actor(t, script("web", serves))
+		a := s.enginePod(t, script("web", serves))
 		a.runs()
 		to := target(a, shell("sleep 600; true"))
 		to.Timeout = time.Second
@@ -92,7 +92,7 @@ func probesOnContainerd(t *testing.T, s *stage) {
 
 	t.Run("a port of a pod prober-41 prober-55", func(t *testing.T) {
 		t.Parallel()
-		a := s.actor(t, script("web", "mkdir -p /www && echo welcome >/www/index.html && exec httpd -f -p 8080 -h /www"))
+		a := s.enginePod(t, script("web", "mkdir -p /www && echo welcome >/www/index.html && exec httpd -f -p 8080 -h /www"))
 		a.runs()
 		get := target(a, v1.ProbeHandler{HTTPGet: &v1.HTTPGetAction{Port: intstr.FromInt(8080)}})
 		end := time.Now().Add(time.Minute)

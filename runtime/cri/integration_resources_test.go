@@ -36,14 +36,14 @@ func resources(cpu, memory string) v1.ResourceList {
 
 // resourcesOnContainerd checks the cgroup settings for requests and limits (section
 // 8.5), and host ports.
-func resourcesOnContainerd(t *testing.T, s *stage) {
+func resourcesOnContainerd(t *testing.T, s *sharedEngine) {
 	t.Run("limits cm-32", func(t *testing.T) {
 		t.Parallel()
 		web := script("web", limits)
 		web.Resources = v1.ResourceRequirements{Limits: resources("500m", "64Mi"), Requests: resources("250m", "32Mi")}
 		shares := script("shares", "cat /sys/fs/cgroup/cpu/cpu.shares 2>/dev/null || echo none")
 		shares.Resources = web.Resources
-		a := s.actor(t, web, shares)
+		a := s.enginePod(t, web, shares)
 		a.ends()
 		assert.Equal(t, "67108864\n50000 100000\n", a.log("web", 0))
 		if got := a.log("shares", 0); got != "none\n" { // cgroup v2 has weights, which the runtime works out
@@ -55,7 +55,7 @@ func resourcesOnContainerd(t *testing.T, s *stage) {
 		t.Parallel()
 		web := script("web", "x=0123456789abcdef; while true; do x=$x$x; done")
 		web.Resources = v1.ResourceRequirements{Limits: resources("", "16Mi")}
-		a := s.actor(t, web)
+		a := s.enginePod(t, web)
 		st := a.ends()
 		assert.EqualValues(t, 137, st.Container("web").ExitCode)
 		assert.Equal(t, "OOMKilled", st.Container("web").Reason)
@@ -80,7 +80,7 @@ func resourcesOnContainerd(t *testing.T, s *stage) {
 			t.Parallel()
 			web := script("web", "cat /proc/self/oom_score_adj")
 			web.Resources = tc.resources
-			a := s.actor(t, web)
+			a := s.enginePod(t, web)
 			a.ends()
 			assert.Equal(t, strconv.Itoa(max(tc.want, floor))+"\n", a.log("web", 0))
 		})
@@ -90,7 +90,7 @@ func resourcesOnContainerd(t *testing.T, s *stage) {
 		t.Parallel()
 		web := script("web", "mkdir /www; echo hello > /www/index.html; exec httpd -f -p 8080 -h /www")
 		web.Ports = []v1.ContainerPort{{ContainerPort: 8080, HostPort: 18080, Protocol: v1.ProtocolTCP}}
-		a := s.actor(t, web)
+		a := s.enginePod(t, web)
 		st := a.runs()
 		require.Len(t, st.IPs, 1)
 		gateway := st.IPs[0][:strings.LastIndex(st.IPs[0], ".")] + ".1" // the port is free on that address
@@ -114,7 +114,7 @@ func resourcesOnContainerd(t *testing.T, s *stage) {
 		t.Parallel()
 		web := script("web", serves)
 		web.Resources = v1.ResourceRequirements{Limits: resources("200m", "32Mi"), Requests: resources("100m", "16Mi")}
-		a := s.actor(t, web)
+		a := s.enginePod(t, web)
 		before := a.runs().Container("web")
 		require.Equal(t, "33554432\n20000 100000\n", a.exec(before, limits))
 		a.pod = a.pod.DeepCopy()

@@ -22,11 +22,11 @@ const (
 
 // securityOnContainerd checks the privileges of the processes of a container (section
 // 17).
-func securityOnContainerd(t *testing.T, s *stage) {
+func securityOnContainerd(t *testing.T, s *sharedEngine) {
 	t.Run("of containers", func(t *testing.T) {
 		t.Parallel()
 		containers, checks := securityCases()
-		a := s.actor(t, containers...)
+		a := s.enginePod(t, containers...)
 		a.ends()
 		for name, check := range checks {
 			t.Run(name, func(t *testing.T) { check(t, a.log(name, 0)) })
@@ -41,7 +41,7 @@ func securityOnContainerd(t *testing.T, s *stage) {
 			RunAsUser: new(int64(1001)), RunAsGroup: new(int64(2002)),
 			SeccompProfile: &v1.SeccompProfile{Type: v1.SeccompProfileTypeUnconfined},
 		}
-		a := s.actor(t, script("web", ids), own)
+		a := s.enginePod(t, script("web", ids), own)
 		a.pod.Spec.SecurityContext = &v1.PodSecurityContext{
 			RunAsUser: new(int64(1000)), RunAsGroup: new(int64(2000)), RunAsNonRoot: new(true),
 			FSGroup: new(int64(4000)), SupplementalGroups: []int64{3000},
@@ -58,7 +58,7 @@ func securityOnContainerd(t *testing.T, s *stage) {
 		byName.Image = "kubeparts.test/nobody:1"
 		zero := script("zero", "true")
 		zero.SecurityContext = &v1.SecurityContext{RunAsUser: new(int64(0))}
-		a := s.actor(t, asRoot, byName, zero)
+		a := s.enginePod(t, asRoot, byName, zero)
 		a.pod.Spec.SecurityContext = &v1.PodSecurityContext{RunAsNonRoot: new(true)}
 		who := func(name string) string {
 			return fmt.Sprintf("(pod: %q, container: %s)", fmt.Sprintf("%s_prod(%s)", a.pod.Name, a.pod.UID), name)

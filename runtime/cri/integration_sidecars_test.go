@@ -32,10 +32,10 @@ func tracer(name string) string {
 
 // sidecarsOnContainerd checks the order in which the containers of a pod start and stop
 // (sections 4.8 and 4.14).
-func sidecarsOnContainerd(t *testing.T, s *stage) {
+func sidecarsOnContainerd(t *testing.T, s *sharedEngine) {
 	t.Run("begin in order and end in reverse rt-61, rt-116", func(t *testing.T) {
 		t.Parallel()
-		a := s.actor(t, script("web", tracer("web")))
+		a := s.enginePod(t, script("web", tracer("web")))
 		a.pod.Spec.TerminationGracePeriodSeconds = new(int64(30))
 		a.pod.Spec.InitContainers = []v1.Container{
 			script("first", "echo first >> /v/trace"),
@@ -65,7 +65,7 @@ func sidecarsOnContainerd(t *testing.T, s *stage) {
 
 	t.Run("are restarted during initialization rt-63", func(t *testing.T) {
 		t.Parallel()
-		a := s.actor(t, script("web", serves))
+		a := s.enginePod(t, script("web", serves))
 		a.pod.Spec.RestartPolicy = v1.RestartPolicyNever // which is not for sidecars
 		a.pod.Spec.InitContainers = []v1.Container{
 			scriptSidecar("net", "echo net >> /v/net; [ $(wc -l < /v/net) = 2 ] || exit 1; "+serves),
@@ -81,7 +81,7 @@ func sidecarsOnContainerd(t *testing.T, s *stage) {
 
 	t.Run("are waited for until they have started up rt-60", func(t *testing.T) {
 		t.Parallel()
-		a := s.actor(t, script("web", serves))
+		a := s.enginePod(t, script("web", serves))
 		net := scriptSidecar("net", serves)
 		net.StartupProbe, net.LivenessProbe = probeOf("true"), probeOf("true")
 		a.pod.Spec.InitContainers = []v1.Container{net}
@@ -106,7 +106,7 @@ func sidecarsOnContainerd(t *testing.T, s *stage) {
 
 	t.Run("go when the main containers are done rt-50", func(t *testing.T) {
 		t.Parallel()
-		a := s.actor(t, script("web", "sleep 0.3"))
+		a := s.enginePod(t, script("web", "sleep 0.3"))
 		a.pod.Spec.RestartPolicy = v1.RestartPolicyNever
 		a.pod.Spec.InitContainers = []v1.Container{scriptSidecar("net", serves)}
 		st := a.until("the pod is at its end", func(st *runtime.PodStatus) bool {
@@ -117,7 +117,7 @@ func sidecarsOnContainerd(t *testing.T, s *stage) {
 
 	t.Run("an init container is tried again rt-64", func(t *testing.T) {
 		t.Parallel()
-		a := s.actor(t, script("web", serves))
+		a := s.enginePod(t, script("web", serves))
 		a.pod.Spec.RestartPolicy = v1.RestartPolicyOnFailure
 		a.pod.Spec.InitContainers = []v1.Container{
 			script("setup", "echo try >> /v/tries; [ $(wc -l < /v/tries) = 3 ]"),
@@ -133,7 +133,7 @@ func sidecarsOnContainerd(t *testing.T, s *stage) {
 
 	t.Run("a pod that may not retry is stopped rt-64", func(t *testing.T) {
 		t.Parallel()
-		a := s.actor(t, script("web", serves))
+		a := s.enginePod(t, script("web", serves))
 		a.pod.Spec.RestartPolicy = v1.RestartPolicyNever
 		a.pod.Spec.InitContainers = []v1.Container{scriptSidecar("net", serves), script("setup", "exit 3"), script("then", "true")}
 		st := a.until("the pod is stopped", func(st *runtime.PodStatus) bool {

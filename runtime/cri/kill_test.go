@@ -256,7 +256,7 @@ func TestKillPodVerifiesThatContainersStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
 		pod := podOf(container("web"))
-		rt, err := cri.New(cri.Config{Name: "fake", Runtime: liar{f}, Images: f, Dirs: cri.Dirs{Root: t.TempDir(), PodLogs: t.TempDir()}})
+		rt, err := cri.New(cri.Config{Name: "fake", Runtime: falseStops{f}, Images: f, Dirs: cri.Dirs{Root: t.TempDir(), PodLogs: t.TempDir()}})
 		require.NoError(t, err)
 		up(t, f, rt, pod)
 		err = rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod})
@@ -312,11 +312,11 @@ func (l late) StopPodSandbox(ctx context.Context, id string) error {
 	return nil
 }
 
-// A liar reports stops as successful, but stops nothing.
-type liar struct{ *fakeCRI }
+// A falseStops reports stops as successful, but stops nothing.
+type falseStops struct{ *fakeCRI }
 
-func (liar) StopContainer(context.Context, string, int64) error { return nil }
-func (liar) StopPodSandbox(context.Context, string) error       { return nil }
+func (falseStops) StopContainer(context.Context, string, int64) error { return nil }
+func (falseStops) StopPodSandbox(context.Context, string) error       { return nil }
 
 // If two copies of one container run, as an agent may find them (lq-12), the stop waits
 // for both.

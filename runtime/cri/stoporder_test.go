@@ -24,8 +24,8 @@ type line struct {
 	what string
 }
 
-// story records the events, hooks and stops of an engine over f.
-func (f *fakeCRI) story(t *testing.T, cfg cri.Config) (*cri.Runtime, func() []line) {
+// scenario records the events, hooks and stops of an engine over f.
+func (f *fakeCRI) scenario(t *testing.T, cfg cri.Config) (*cri.Runtime, func() []line) {
 	t.Helper()
 	var mu sync.Mutex
 	var lines []line
@@ -73,7 +73,7 @@ func when(lines []line, what string) float64 {
 func TestTheStepsOfAStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
-		rt, told := f.story(t, cri.Config{})
+		rt, told := f.scenario(t, cri.Config{})
 		web := container("web")
 		web.Lifecycle = &v1.Lifecycle{PreStop: execHook("bye")}
 		proxy := sidecar("proxy")
@@ -177,7 +177,7 @@ func TestTurnsOfAStop(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFake()
-				rt, told := f.story(t, cri.Config{})
+				rt, told := f.scenario(t, cri.Config{})
 				pod := podOf()
 				for _, name := range tc.main {
 					pod.Spec.Containers = append(pod.Spec.Containers, container(name))
@@ -209,7 +209,7 @@ func TestSidecarsWaitForContainersThatCouldNotBeStopped(t *testing.T) {
 			}
 			return nil
 		}
-		rt, told := f.story(t, cri.Config{})
+		rt, told := f.scenario(t, cri.Config{})
 		pod := podOf(container("web"))
 		pod.Spec.InitContainers = []v1.Container{sidecar("proxy")}
 		up(t, f, rt, pod)
@@ -235,7 +235,7 @@ func TestARuntimeThatRecoversWithinTheGracePeriodIsAskedToStopAgain(t *testing.T
 			}
 			return nil
 		}
-		rt, told := f.story(t, cri.Config{})
+		rt, told := f.scenario(t, cri.Config{})
 		pod := podOf(container("web"))
 		pod.Spec.InitContainers = []v1.Container{sidecar("proxy")}
 		up(t, f, rt, pod)
@@ -287,7 +287,7 @@ func TestKillPodStopsEverySandbox(t *testing.T) {
 		}
 		return nil
 	}
-	rt, told := f.story(t, cri.Config{})
+	rt, told := f.scenario(t, cri.Config{})
 	require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: "u-1"}))
 	var stops []string
 	for _, l := range told() {
@@ -328,7 +328,7 @@ func TestWhenPreStopIsNotRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFake()
-				rt, told := f.story(t, cri.Config{})
+				rt, told := f.scenario(t, cri.Config{})
 				web := container("web")
 				web.Lifecycle = &v1.Lifecycle{PreStop: execHook("bye")}
 				pod := podOf(web, demanding("boss"))
@@ -351,7 +351,7 @@ func TestWhenPreStopIsNotRun(t *testing.T) {
 func TestAContainerThatTheSpecHasNoLongerIsStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
-		rt, told := f.story(t, cri.Config{})
+		rt, told := f.scenario(t, cri.Config{})
 		pod := podOf(container("web"), container("old"))
 		up(t, f, rt, pod)
 		pod = pod.DeepCopy()

@@ -148,7 +148,7 @@ const control = "nothing is broken"
 // A test cannot expect the failure of its own subtests: the test runs itself in another
 // process, in which the broken runtimes run the suite, and checks the output of
 // that.
-func TestTheSuiteNamesThePromiseThatWasBroken(t *testing.T) {
+func TestTheSuiteNamesTheViolatedRequirement(t *testing.T) {
 	const child = "RUNTIMETEST_BROKEN"
 	if os.Getenv(child) != "" {
 		runBroken(t)
@@ -163,14 +163,14 @@ func TestTheSuiteNamesThePromiseThatWasBroken(t *testing.T) {
 
 	ran, broke := map[string]bool{}, map[string][]string{}
 	for _, m := range regexp.MustCompile(`(?m)^\s+--- (PASS|FAIL|SKIP): `+t.Name()+`/([^/\s]+)/(\S+) `).FindAllStringSubmatch(string(out), -1) {
-		verdict, violation, promise := m[1], m[2], m[3]
-		if verdict == "SKIP" {
-			assert.NotEqual(t, violation, promise)
+		outcome, violation, requirement := m[1], m[2], m[3]
+		if outcome == "SKIP" {
+			assert.NotEqual(t, violation, requirement)
 			continue
 		}
-		ran[promise] = true
-		if verdict == "FAIL" {
-			broke[violation] = append(broke[violation], promise)
+		ran[requirement] = true
+		if outcome == "FAIL" {
+			broke[violation] = append(broke[violation], requirement)
 		}
 	}
 	require.NotEmpty(t, ran, "%s", out)
@@ -180,14 +180,14 @@ func TestTheSuiteNamesThePromiseThatWasBroken(t *testing.T) {
 		assert.Contains(t, broke[violation], violation)
 		total += len(broke[violation])
 	}
-	for promise := range ran {
-		assert.Contains(t, violations, promise, "no broken runtime shows that this promise is checked")
+	for requirement := range ran {
+		assert.Contains(t, violations, requirement, "no broken runtime shows that this requirement is checked")
 	}
 	for _, check := range runtimetest.Checks() {
 		assert.True(t, ran[check.Name], "%s did not run", check.Name)
 	}
 	assert.Empty(t, broke["nothing_is_broken"])
-	assert.Len(t, regexp.MustCompile(`broken promise: \S`).FindAllString(string(out), -1), total, "each failure contains the promise")
+	assert.Len(t, regexp.MustCompile(`violated requirement: \S`).FindAllString(string(out), -1), total, "each failure contains the promise")
 }
 
 func allViolations() map[string]func(*broken, *runtimetest.Runtime) {

@@ -7,22 +7,22 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A Check is one promise of the contract that [TestRuntime] checks.
+// A Check is one requirement of the contract, which [TestRuntime] checks.
 type Check struct {
 	// Name of the check's subtest, and its key in Suite.Gaps.
 	Name string
 
-	// Promise is the requirement, in one or two sentences.
-	Promise string
+	// Requirement is its text, in one or two sentences.
+	Requirement string
 
-	// Contract is the place of the promise: a name of package runtime, and the
+	// Contract is the place of the requirement: a name of package runtime, and the
 	// numbers of the kubelet's rules where the exact behavior is Kubernetes'.
 	Contract string
 
-	// Cause is the usual defect of a runtime that breaks the promise.
+	// Cause is the usual defect of a runtime that breaks the requirement.
 	Cause string
 
-	// Needs lists the requirements of the check: optional interfaces of package
+	// Needs lists the conditions of the check: optional interfaces of package
 	// runtime ("Execer"), fields of the Suite ("Containers.Stubborn", "Queued"), and
 	// "InitContainers" for Suite.NoInit being false. If one is missing, the check
 	// is not applicable.
@@ -33,15 +33,15 @@ type Check struct {
 // result. docs/conformance.md is generated from it.
 func Checks() []Check {
 	var out []Check
-	for _, p := range promises() {
-		out = append(out, Check{Name: p.name, Promise: p.text, Contract: p.contract, Cause: p.cause, Needs: slices.Clone(p.needs)})
+	for _, p := range requirements() {
+		out = append(out, Check{Name: p.name, Requirement: p.text, Contract: p.contract, Cause: p.cause, Needs: slices.Clone(p.needs)})
 	}
 	return out
 }
 
-// A promise is one statement of the contract with its check. The fields are
+// A requirement is one statement of the contract with its check. The fields are
 // those of Check.
-type promise struct {
+type requirement struct {
 	name, text, contract, cause string
 
 	needs []string
@@ -50,20 +50,20 @@ type promise struct {
 	// the whole node or counts what all checks create.
 	alone bool
 
-	check func(*trial)
+	check func(*checkT)
 }
 
-func promises() []promise {
+func requirements() []requirement {
 	return slices.Concat(
-		listerPromises, inspectPromises,
-		syncPromises, queuePromises, initPromises, exitPromises, changePromises, backOffPromises, killPromises, invalidPromises,
-		healthPromises, execPromises, streamPromises, logPromises, statsPromises, featurePromises, garbagePromises,
+		listerRequirements, inspectRequirements,
+		syncRequirements, queueRequirements, initRequirements, exitRequirements, changeRequirements, backOffRequirements, killRequirements, invalidRequirements,
+		healthRequirements, execRequirements, streamRequirements, logRequirements, statsRequirements, featureRequirements, garbageRequirements,
 	)
 }
 
-// requirements report whether the suite or the runtime meets a requirement of a
+// conditions report whether the suite or the runtime meets a condition of a
 // check.
-var requirements = map[string]func(Suite, runtime.Runtime) bool{
+var conditions = map[string]func(Suite, runtime.Runtime) bool{
 	"Checker":              has[runtime.Checker],
 	"Watcher":              has[runtime.Watcher],
 	"Execer":               has[runtime.Execer],
@@ -105,8 +105,8 @@ func has[Interface any](_ Suite, rt runtime.Runtime) bool {
 	return ok
 }
 
-// as returns the optional interface that the needs of t's promise contain.
-func as[Interface any](t *trial) Interface {
+// as returns the optional interface that the needs of t's requirement contain.
+func as[Interface any](t *checkT) Interface {
 	v, ok := compose.As[Interface](t.rt)
 	if !ok {
 		t.Fatalf("the runtime does not implement %T", (*Interface)(nil))
@@ -114,10 +114,10 @@ func as[Interface any](t *trial) Interface {
 	return v
 }
 
-// lacks returns the first requirement of the check that is not met, or "".
-func (p promise) lacks(s Suite, rt runtime.Runtime) string {
+// lacks returns the first condition of the check that is not met, or "".
+func (p requirement) lacks(s Suite, rt runtime.Runtime) string {
 	for _, need := range p.needs {
-		if !requirements[need](s, rt) {
+		if !conditions[need](s, rt) {
 			return need
 		}
 	}

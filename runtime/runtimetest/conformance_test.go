@@ -37,7 +37,7 @@ func TestConformanceDocumentIsCurrent(t *testing.T) {
 	checks := runtimetest.Checks()
 	fmt.Fprintf(&b, "## The checks\n\nThere are %d checks.\n\n| check | requirement | contract | prerequisites | usual cause of a failure |\n|---|---|---|---|---|\n", len(checks))
 	for _, c := range checks {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", c.Name, c.Promise, c.Contract, strings.Join(c.Needs, ", "), c.Cause)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", c.Name, c.Requirement, c.Contract, strings.Join(c.Needs, ", "), c.Cause)
 	}
 	file := filepath.Join("..", "..", "docs", "conformance.md")
 	if *update {
@@ -56,8 +56,8 @@ func TestEachCheckIsComplete(t *testing.T) {
 		assert.Regexp(t, name, c.Name)
 		assert.False(t, seen[c.Name], "duplicate check %s", c.Name)
 		seen[c.Name] = true
-		assert.True(t, strings.HasSuffix(c.Promise, "."), "%s: a sentence ends in a full stop", c.Name)
-		for what, text := range map[string]string{"promise": c.Promise, "contract": c.Contract, "cause": c.Cause} {
+		assert.True(t, strings.HasSuffix(c.Requirement, "."), "%s: a sentence ends in a full stop", c.Name)
+		for what, text := range map[string]string{"requirement": c.Requirement, "contract": c.Contract, "cause": c.Cause} {
 			assert.NotEmpty(t, text, "%s has no %s", c.Name, what)
 			assert.NotContains(t, text, "|", "%s: it would break the table", c.Name)
 			assert.NotContains(t, text, "\n", c.Name)

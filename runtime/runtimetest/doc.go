@@ -70,7 +70,7 @@
 //
 // The suite runs against Runtime in virtual and in real time, against the
 // engine of package cri over processes and over containerd, and against
-// runtimes that each break one promise, which it must detect. Beyond this
+// runtimes that each break one requirement, which it must detect. Beyond this
 // repository it imports only package testing.
 //
 // Not checked: the duration of a list (Backend.Calls counts calls of the

@@ -79,7 +79,7 @@ func ExampleChecks() {
 			plain++
 		}
 		if c.Name == "KillIsIdempotent" {
-			fmt.Println(c.Promise)
+			fmt.Println(c.Requirement)
 		}
 	}
 	fmt.Println(plain > 30)

@@ -19,7 +19,7 @@ import (
 )
 
 // failing runs one check, which must fail, and returns the output. The suite runs in a
-// child process, as in TestTheSuiteNamesThePromiseThatWasBroken.
+// child process, as in TestTheSuiteNamesTheViolatedRequirement.
 func failing(t *testing.T, check string, new func(*testing.T) runtime.Runtime) string {
 	t.Helper()
 	const child = "RUNTIMETEST_FAILING"

@@ -122,7 +122,7 @@ func (r *Runtime) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodSta
 	var out *runtime.PodStatus
 	err := r.call(ctx, Call{Method: "PodStatus", UID: uid}, func() error {
 		// Before the lock is acquired: changes made while waiting for it may be
-		// included, but ObservedAt must not promise them.
+		// included, but ObservedAt must not requirement them.
 		observed := time.Now()
 		r.mu.Lock()
 		defer r.mu.Unlock()

@@ -36,7 +36,7 @@ type Suite struct {
 	// SyncPod until then the container is listed in the state created, because
 	// it would be started again if it were not listed. The checks of what runs
 	// after SyncPod wait until no container of the pod is in the state created,
-	// at most Timing.Timeout; no other promise is relaxed. KillPod must cancel
+	// at most Timing.Timeout; no other requirement is relaxed. KillPod must cancel
 	// queued starts. Two more checks are about the queue.
 	Queued bool
 
@@ -150,7 +150,7 @@ type Timing struct {
 
 // TestRuntime checks that the runtimes that new returns keep the contract of
 // [runtime.Runtime], and of the optional interfaces they implement. Each check
-// is a subtest. A failure reports the promise, the part of the contract, the
+// is a subtest. A failure reports the requirement, the part of the contract, the
 // observed state and the usual cause. At the end the test logs how many checks
 // passed, are known gaps, or were not applicable.
 //
@@ -172,9 +172,9 @@ func TestRuntime(t *testing.T, new func(t *testing.T) runtime.Runtime, s Suite) 
 	if s.Within == nil {
 		s.Within = func(t *testing.T, body func(t *testing.T)) { body(t) }
 	}
-	all := promises()
+	all := requirements()
 	for _, name := range slices.Sorted(maps.Keys(s.Gaps)) {
-		if !slices.ContainsFunc(all, func(p promise) bool { return p.name == name }) {
+		if !slices.ContainsFunc(all, func(p requirement) bool { return p.name == name }) {
 			t.Fatalf("runtimetest: Suite.Gaps: no check %q", name)
 		}
 		if strings.TrimSpace(s.Gaps[name]) == "" {
@@ -196,12 +196,12 @@ type run struct {
 	total int
 
 	mu       sync.Mutex
-	verdicts map[verdict][]string
+	outcomes map[outcome][]string
 }
 
-// runAll checks all promises, at most Suite.Parallel at a time.
-func (k *run) runAll(t *testing.T, all []promise) {
-	check := func(p promise) { t.Run(p.name, func(t *testing.T) { k.run(t, p) }) }
+// runAll checks all requirements, at most Suite.Parallel at a time.
+func (k *run) runAll(t *testing.T, all []requirement) {
+	check := func(p requirement) { t.Run(p.name, func(t *testing.T) { k.run(t, p) }) }
 	if k.suite.Parallel <= 1 {
 		for _, p := range all {
 			check(p)
@@ -210,7 +210,7 @@ func (k *run) runAll(t *testing.T, all []promise) {
 	}
 	// Not t.Parallel: its limit is one flag for the whole test binary, and a check
 	// could not run alone.
-	queue := make(chan promise)
+	queue := make(chan requirement)
 	var workers sync.WaitGroup
 	for range k.suite.Parallel {
 		workers.Go(func() {
@@ -233,11 +233,11 @@ func (k *run) runAll(t *testing.T, all []promise) {
 	}
 }
 
-// run checks one promise.
-func (k *run) run(t *testing.T, p promise) {
-	tr := &trial{suite: k.suite, gap: k.suite.Gaps[p.name]}
+// run checks one requirement.
+func (k *run) run(t *testing.T, p requirement) {
+	tr := &checkT{suite: k.suite, gap: k.suite.Gaps[p.name]}
 	t.Cleanup(func() {
-		k.judge(p.name, tr.verdict(t))
+		k.record(p.name, tr.outcome(t))
 		if t.Failed() {
 			t.Log(p.explain())
 		}
@@ -259,16 +259,16 @@ func (k *run) run(t *testing.T, p promise) {
 			p.check(tr)
 		}()
 		<-done
-		tr.judgeGap()
+		tr.evaluateGap()
 	})
 	if tr.notApplicable { // Within may have passed another T
 		t.SkipNow()
 	}
 }
 
-// explain describes a broken promise.
-func (p promise) explain() string {
-	return "broken promise: " + p.text +
+// explain describes a violated requirement.
+func (p requirement) explain() string {
+	return "violated requirement: " + p.text +
 		"\n\tcontract: " + p.contract +
 		"\n\tusual cause: " + p.cause +
 		"\n\tif it is a known gap, add " + p.name + " to Suite.Gaps"

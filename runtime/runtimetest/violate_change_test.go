@@ -11,7 +11,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
-// changeViolations break promises on replaced and restarted containers, on hints and
+// changeViolations break requirements on replaced and restarted containers, on hints and
 // on the cost of a list.
 var changeViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 	"ChangedImageReplacesContainer": edited(func(pod *v1.Pod) {

@@ -13,7 +13,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
-// inspectViolations break promises on inspection, health and events.
+// inspectViolations break requirements on inspection, health and events.
 var inspectViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 	"InspectionHasNoSideEffects": func(b *broken, rt *runtimetest.Runtime) {
 		b.pods = func(ctx context.Context) ([]*runtime.Pod, error) {

@@ -14,7 +14,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
-// lifeViolations break promises on the lifecycle of pods.
+// lifeViolations break requirements on the lifecycle of pods.
 var lifeViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 	"UnknownPodHasEmptyStatus": func(b *broken, rt *runtimetest.Runtime) {
 		b.status = func(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {

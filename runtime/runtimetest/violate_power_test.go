@@ -18,7 +18,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
-// powerViolations break promises of the optional interfaces.
+// powerViolations break requirements of the optional interfaces.
 var powerViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 	"ExecSeparatesStdoutAndStderr": func(b *broken, rt *runtimetest.Runtime) {
 		b.exec = func(ctx context.Context, id string, cmd []string, timeout time.Duration) (runtime.ExecResult, error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
-// queueViolations break promises of runtimes that queue starts.
+// queueViolations break requirements of runtimes that queue starts.
 var queueViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 	"QueuedContainerIsListed": func(b *broken, rt *runtimetest.Runtime) {
 		rt.Behave("long", runtimetest.Behavior{QueueDelay: time.Second})

@@ -57,7 +57,7 @@ func forgetful(_ *testing.T, rt runtime.Runtime) runtime.Runtime {
 	return b
 }
 
-// syncViolations break promises of SyncPod and KillPod.
+// syncViolations break requirements of SyncPod and KillPod.
 var syncViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 	"SyncErrorJoinsActionErrors": func(b *broken, rt *runtimetest.Runtime) {
 		b.sync = func(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {

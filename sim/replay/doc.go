@@ -29,7 +29,7 @@
 // Answers are taken from the recording, not computed by a model of a runtime: a list that omits a running container, an
 // error or a slow call is the input that caused a defect.
 //
-// With Options.Invariants, a replay is judged and not compared: the runtime is a model whose containers exit as the recorded ones did and
+// With Options.Invariants, a replay is checked and not compared: the runtime is a model whose containers exit as the recorded ones did and
 // that is consistent for any actions of the agent, and the invariants of package sim ([Invariants]) are evaluated on what
 // the agent does to it. [Shrink] drops what is not necessary for a violation, or for a divergence, and [Recording.AsTest] writes
 // the rest as a Go test that calls [Check].
@@ -75,7 +75,7 @@
 //   - Recordings without a [record.State] are replayed as if no earlier agent had left state.
 //   - The resources in requests and statuses, mounts, addresses of DNS servers and paths are not compared.
 //   - If the wall clock was adjusted during the recording, times in statuses differ by the adjustment.
-//   - Judged replays do not reproduce stale lists, lost events, evictions, and containers that others removed. Invariants that
+//   - Checked replays do not reproduce stale lists, lost events, evictions, and containers that others removed. Invariants that
 //     depend on the behavior of simulated images or on subsystems that are not replayed are not evaluated.
 //   - A shrunk recording fails for the same invariant, but possibly for another reason. Its time and memory are those of at
 //     most ShrinkOptions.Replays replays.
@@ -89,7 +89,7 @@
 // # Testing
 //
 // Agents on a CRI runtime in memory with several latencies are recorded and replayed, without and with defects, whose recordings are
-// shrunk to tests. Recordings are cut and changed, and FuzzRun and FuzzShrink replay, judge and shrink any frames. With the tag mutants,
+// shrunk to tests. Recordings are cut and changed, and FuzzRun and FuzzShrink replay, check and shrink any frames. With the tag mutants,
 // internal/mutants records agents with planted bugs on a containerd, and shrinks the recordings to tests.
 //
 // Recordings of situations in which the kubelet had published defects are in testdata/published; what the replayed agent does is

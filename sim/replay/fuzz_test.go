@@ -23,12 +23,12 @@ func FuzzRun(f *testing.F) {
 	})
 }
 
-// FuzzShrink judges and shrinks such recordings, and writes them as tests.
+// FuzzShrink checks and shrinks such recordings, and writes them as tests.
 func FuzzShrink(f *testing.F) {
 	addChanged(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if r, err := replay.Read(sequence(frames(data))); err == nil {
-			judgeAndShrink(t, r) // must not panic
+			checkAndShrink(t, r) // must not panic
 		}
 	})
 }

@@ -39,7 +39,7 @@ func TestChangedFramesAreReplayed(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)  // the agent may retry without end
 		_, _ = replay.Run(ctx, r, replay.Options{Until: time.Minute}) // an error is allowed
 		cancel()
-		judgeAndShrink(t, r)
+		checkAndShrink(t, r)
 	}
 	require.Positive(t, replayed)
 }
@@ -71,8 +71,8 @@ func frames(data []byte) (out []record.Frame) {
 	return out
 }
 
-// judgeAndShrink judges and shrinks a recording of any frames, and writes it as a test. Errors are allowed.
-func judgeAndShrink(t *testing.T, r *replay.Recording) {
+// checkAndShrink checks and shrinks a recording of any frames, and writes it as a test. Errors are allowed.
+func checkAndShrink(t *testing.T, r *replay.Recording) {
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
 	opts := replay.Options{Until: 10 * time.Second, Settle: 10 * time.Second, Invariants: replay.InvariantNames()}

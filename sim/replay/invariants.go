@@ -13,9 +13,9 @@ import (
 // graceInvariant is the only invariant that package sim does not have: it is about single calls of the CRI.
 const graceInvariant = "grace-period-given"
 
-// judgeable are the invariants of package sim whose entries a replay produces. The others require the behavior of simulated
+// evaluated are the invariants of package sim whose entries a replay produces. The others require the behavior of simulated
 // images, or subsystems that are not replayed.
-var judgeable = []string{
+var evaluated = []string{
 	"one-live-instance", "one-ready-sandbox", "restart-policy", "init-order", "back-off", "static-pod-exclusive", "no-sync-hot-loop",
 	"no-sync-after-kill", "no-start-after-kill", "grace-period-never-extended", "killed-for-a-reason", "sidecars-stop-last",
 	"terminal-phase-final", "reported-restart-count", "terminal-means-stopped", "terminal-not-ready", "deleted-after-cleanup",
@@ -29,7 +29,7 @@ var judgeable = []string{
 // Invariants returns the invariants that a replay can evaluate, in the order of [sim.Invariants].
 func Invariants() (out []sim.Invariant) {
 	for _, inv := range sim.Invariants() {
-		if slices.Contains(judgeable, inv.Name) {
+		if slices.Contains(evaluated, inv.Name) {
 			out = append(out, inv)
 		}
 	}

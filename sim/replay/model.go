@@ -19,7 +19,7 @@ import (
 	"github.com/kubeparts/kubeparts/sim"
 )
 
-// A model is the world of a replay whose agent is judged by invariants, not compared with the recorded one. It is a runtime
+// A model is the world of a replay whose agent is checked by invariants, not compared with the recorded one. It is a runtime
 // that is consistent for any actions of the agent, also after these differ from the recorded ones. From the recording it
 // takes what agents do not cause: the exits of containers, errors and durations of calls, images, outcomes of probes.
 //
@@ -93,7 +93,7 @@ func newModel(w *world, invariants []string) *model {
 	for _, t := range earlier {
 		m.addEarlier(t)
 	}
-	m.violations, m.began = nil, true // the recorded agent is not judged
+	m.violations, m.began = nil, true // the recorded agent is not checked
 	return m
 }
 

@@ -22,7 +22,7 @@ import (
 	"github.com/kubeparts/kubeparts/sim/record"
 )
 
-// A modelSource is a source of a judged replay. It delivers the recorded sets, as the API would after the writes of the
+// A modelSource is a source of a checked replay. It delivers the recorded sets, as the API would after the writes of the
 // replayed agent: with its statuses, and without a pod that it has deleted.
 type modelSource struct {
 	m    *model
@@ -322,7 +322,7 @@ func (m *model) deliver(ctx context.Context, out chan *runtimeapi.ContainerEvent
 func (m *model) adjust(c *agent.Config) {
 	c.Adjust = append(c.Adjust, agent.Adjust{
 		PLEG:     func(p *pleg.Config) { p.Handle = m.observeEvents(p.Handle) },
-		Pipeline: func(p *pipeline.Config) { p.Runtime = judgedRuntime{p.Runtime, m} },
+		Pipeline: func(p *pipeline.Config) { p.Runtime = checkedRuntime{p.Runtime, m} },
 	})
 }
 
@@ -338,16 +338,16 @@ func (m *model) observeEvents(next func(pleg.Event)) func(pleg.Event) {
 	}
 }
 
-// A judgedRuntime reports the calls of SyncPod and KillPod.
-type judgedRuntime struct {
+// A checkedRuntime reports the calls of SyncPod and KillPod.
+type checkedRuntime struct {
 	runtime.Runtime
 	m *model
 }
 
 // Unwrap gives access to the optional interfaces of the runtime.
-func (r judgedRuntime) Unwrap() any { return r.Runtime }
+func (r checkedRuntime) Unwrap() any { return r.Runtime }
 
-func (r judgedRuntime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
+func (r checkedRuntime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
 	if req.Pod != nil {
 		r.m.w.mu.Lock()
 		r.m.note(sim.Entry{Kind: sim.SyncPodCalled, Agent: 1, UID: req.Pod.UID, Object: req.Pod})
@@ -356,7 +356,7 @@ func (r judgedRuntime) SyncPod(ctx context.Context, req runtime.SyncRequest) (ru
 	return r.Runtime.SyncPod(ctx, req)
 }
 
-func (r judgedRuntime) KillPod(ctx context.Context, req runtime.KillRequest) error {
+func (r checkedRuntime) KillPod(ctx context.Context, req runtime.KillRequest) error {
 	r.m.w.mu.Lock()
 	r.m.note(sim.Entry{Kind: sim.KillPodCalled, Agent: 1, UID: req.UID, Object: req.Pod, Grace: req.GracePeriodSeconds})
 	r.m.w.mu.Unlock()

@@ -43,13 +43,13 @@ type Options struct {
 	AdjustAgent   func(*agent.Config)
 	AdjustRuntime func(*cri.Config)
 
-	// Invariants are the names of [Invariants] to evaluate. If there are any, the replayed agent is judged by
+	// Invariants are the names of [Invariants] to evaluate. If there are any, the replayed agent is checked by
 	// them and not compared with the recorded one: the replay does not end at a difference, and the runtime
 	// answers consistently, whatever the agent does.
 	Invariants []string
 
-	// Settle is how long a judged replay goes on after the end of the recording, without faults, until the
-	// final state is judged. Zero means 10 minutes.
+	// Settle is how long a checked replay goes on after the end of the recording, without faults, until the
+	// final state is checked. Zero means 10 minutes.
 	Settle time.Duration
 
 	// Logger receives the logs of the agent. If nil, they are discarded.
@@ -65,11 +65,11 @@ type Result struct {
 	// Divergence is the first difference from the recording; nil if there is none.
 	Divergence *Divergence
 
-	// Compared is the number of actions of the replayed agent that were compared. Zero for a judged replay.
+	// Compared is the number of actions of the replayed agent that were compared. Zero for a checked replay.
 	Compared int
 
 	// Unrecorded is the number of reads and random numbers that are not in the recording. They were
-	// answered with the last recorded answer and with a constant. For a judged replay, it is the number of sandboxes and
+	// answered with the last recorded answer and with a constant. For a checked replay, it is the number of sandboxes and
 	// containers that are not in the recording.
 	Unrecorded int
 
@@ -78,7 +78,7 @@ type Result struct {
 	Digest string
 
 	// Violations are those of Options.Invariants, in the order of their times; nil if there are none. Trace has what
-	// happened in a judged replay.
+	// happened in a checked replay.
 	Violations []sim.Violation
 	Trace      []sim.Entry
 
@@ -87,7 +87,7 @@ type Result struct {
 }
 
 // Run replays a recording in virtual time, and compares the replayed agent with the recorded one; it ends
-// at the first divergence. With Options.Invariants, it judges the agent instead. It returns an error if ctx is done, if an
+// at the first divergence. With Options.Invariants, it checks the agent instead. It returns an error if ctx is done, if an
 // invariant is unknown, or if no agent can be constructed. It must not be called in a bubble of testing/synctest.
 func Run(ctx context.Context, r *Recording, opts Options) (result Result, err error) {
 	if r == nil || len(r.frames) == 0 {

@@ -22,7 +22,7 @@ type ShrinkOptions struct {
 	Invariant string
 
 	// Fails is the criterion instead: whether a replay fails. It must be deterministic. Replay.Invariants
-	// determines whether replays are judged or compared.
+	// determines whether replays are checked or compared.
 	Fails func(Result) bool
 
 	// Replay are the options of the replays. Its Invariants are set if Invariant is.

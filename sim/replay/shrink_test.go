@@ -30,7 +30,7 @@ import (
 	"github.com/kubeparts/kubeparts/sim/replay"
 )
 
-// An unmodified agent violates no invariant in a judged replay.
+// An unmodified agent violates no invariant in a checked replay.
 func TestAnUnmodifiedAgentViolatesNoInvariant(t *testing.T) {
 	for seed := range *seeds {
 		for name, cfg := range map[string]nodeConfig{
@@ -50,7 +50,7 @@ func TestAnUnmodifiedAgentViolatesNoInvariant(t *testing.T) {
 	}
 }
 
-func TestJudgedReplaysOfARecordingAreEqual(t *testing.T) {
+func TestCheckedReplaysOfARecordingAreEqual(t *testing.T) {
 	r := open(t, recordNode(t, nodeConfig{latency: 20 * time.Millisecond, seed: 1}, busy))
 	opts := replay.Options{Invariants: replay.InvariantNames()}
 	first, err := replay.Run(t.Context(), r, opts)
@@ -92,7 +92,7 @@ func defect(d runtimeDefect) func(*agent.Config) {
 	return adjustPipeline(func(p *pipeline.Config) { d.Runtime = p.Runtime; p.Runtime = d })
 }
 
-// defects are agents that are recorded, judged and shrunk.
+// defects are agents that are recorded, checked and shrunk.
 var defects = map[string]struct {
 	invariant string
 	agent     func(*agent.Config)

@@ -18,8 +18,8 @@ import (
 	"github.com/kubeparts/kubeparts/volume"
 )
 
-// scene returns a recording of a pod that is desired from the first second on, with other frames.
-func scene(t *testing.T, others ...record.Frame) *replay.Recording {
+// setup returns a recording of a pod that is desired from the first second on, with other frames.
+func setup(t *testing.T, others ...record.Frame) *replay.Recording {
 	start := time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC)
 	frames := []record.Frame{{Header: &record.Header{Start: start, File: 1, Node: "node-1"}}}
 	frames = append(frames, others...)
@@ -34,7 +34,7 @@ func scene(t *testing.T, others ...record.Frame) *replay.Recording {
 // While the recorded process did not run, the replayed agent does nothing.
 func TestAPauseIsReplayed(t *testing.T) {
 	for _, took := range []time.Duration{0, 20 * time.Second} {
-		r := scene(t, record.Frame{At: 500*time.Millisecond + took, Pause: &record.Pause{Took: took}})
+		r := setup(t, record.Frame{At: 500*time.Millisecond + took, Pause: &record.Pause{Took: took}})
 		result, err := replay.Run(t.Context(), r, replay.Options{})
 		require.NoError(t, err)
 		require.NotNil(t, result.Divergence)
@@ -51,7 +51,7 @@ func TestRecordedStateIsNotTrusted(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(s.File, s.Damaged), func(t *testing.T) {
 			dir := t.TempDir()
-			result, err := replay.Run(t.Context(), scene(t, record.Frame{State: &s}), replay.Options{Dir: dir})
+			result, err := replay.Run(t.Context(), setup(t, record.Frame{State: &s}), replay.Options{Dir: dir})
 			if s.File != "." {
 				require.NoError(t, err)
 				assert.NotNil(t, result.Divergence)

@@ -50,9 +50,9 @@ func (n *node) processes() (pids []string) {
 	return slices.Compact(pids)
 }
 
-// beside runs this repository's kubelet beside that of n, with a root directory of its own,
+// startSecond runs this repository's kubelet next to that of n, with a root directory of its own,
 // until it exits or for the time, and returns its output and whether it exited by itself.
-func (n *node) beside(root, endpoint, cgroup string, lasts time.Duration, flags ...string) (string, bool) {
+func (n *node) startSecond(root, endpoint, cgroup string, lasts time.Duration, flags ...string) (string, bool) {
 	n.t.Helper()
 	manifests := filepath.Join(root, "manifests")
 	require.NoError(n.t, os.MkdirAll(manifests, 0o755))
@@ -141,7 +141,7 @@ func TestIntegrationNothingOfAnotherNodeIsTouched(t *testing.T) {
 						removeCgroups(filepath.Join("/sys/fs/cgroup/unified", n.cgroup()+"-second"))
 					})
 					began := time.Now()
-					out, exited := n.beside(root, tc.endpoint, tc.cgroup, 20*time.Second)
+					out, exited := n.startSecond(root, tc.endpoint, tc.cgroup, 20*time.Second)
 					require.True(t, exited, "%s", out)
 					for _, remedy := range tc.remedies {
 						assert.Contains(t, out, remedy)
@@ -151,7 +151,7 @@ func TestIntegrationNothingOfAnotherNodeIsTouched(t *testing.T) {
 					if !ignored {
 						return
 					}
-					out, exited = n.beside(root, tc.endpoint, tc.cgroup, 15*time.Second, "--ignore-foreign-pods")
+					out, exited = n.startSecond(root, tc.endpoint, tc.cgroup, 15*time.Second, "--ignore-foreign-pods")
 					require.False(t, exited, "%s", out)
 					untouched(t)
 					assert.Contains(t, out, "own", "it runs its own pod")

@@ -24,7 +24,7 @@
 //   - start in step.go: the process of a container. Here it is the image, the command and
 //     literal variables. Package podenv resolves other variables; volumes are not implemented.
 //
-// conformance_test.go is the test to copy: runtimetest.TestRuntime names the violated promise
+// conformance_test.go is the test to copy: runtimetest.TestRuntime names the violated requirement
 // of runtime.Runtime and its usual cause.
 //
 // # Concurrency

@@ -24,14 +24,14 @@ import (
 type attacked struct {
 	*agent
 	api, health string
-	friend      *http.Client
+	authorized  *http.Client
 }
 
 func startAttacked(t *testing.T) *attacked {
 	t.Helper()
 	a := &attacked{agent: newAgent(t, "process")}
-	ca, friend := issue(t)
-	a.friend = overTLS(friend)
+	ca, authorized := issue(t)
+	a.authorized = overTLS(authorized)
 	config := filepath.Join(a.dir, "kubelet.yaml")
 	require.NoError(t, os.WriteFile(filepath.Join(a.dir, "ca.crt"), ca, 0o600))
 	require.NoError(t, os.WriteFile(config, []byte(strings.ReplaceAll(`apiVersion: kubelet.config.k8s.io/v1beta1
@@ -106,10 +106,10 @@ func TestUnauthorizedClientsAreRejected(t *testing.T) {
 	}
 	a.write("web.yaml", manifest("web", containers(container("main", "trap 'exit 0' TERM; sleep 3600 & wait"))))
 	a.eventually("the pod runs", func() bool { return a.pods()["web"].Status.Phase == v1.PodRunning })
-	code, body := a.ask(a.friend, "/pods")
+	code, body := a.ask(a.authorized, "/pods")
 	assert.Equal(t, 200, code)
 	assert.Contains(t, body, `"name":"web-node"`)
-	code, body = a.ask(a.friend, "/healthz/syncloop")
+	code, body = a.ask(a.authorized, "/healthz/syncloop")
 	assert.Equal(t, "200 ok", fmt.Sprint(code, " ", body))
 
 	require.NoError(t, os.WriteFile(filepath.Join(a.dir, "secret"), []byte("the secret"), 0o600))
@@ -123,7 +123,7 @@ func TestUnauthorizedClientsAreRejected(t *testing.T) {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+a.api, nil)
 		require.NoError(t, err)
 		request.URL.Opaque = "//" + a.api + path // unescaped
-		answer, err := a.friend.Do(request)
+		answer, err := a.authorized.Do(request)
 		require.NoError(t, err, path)
 		text, err := io.ReadAll(answer.Body)
 		_ = answer.Body.Close()
@@ -200,13 +200,13 @@ func TestPodsAreSyncedUnderAttack(t *testing.T) {
 			_, _ = c.Write([]byte{22, 3, 1, 2, 0, 1}) // the beginning of a handshake
 		}
 		if i%(n/5) == 0 {
-			code, _ := a.ask(a.friend, "/pods")
+			code, _ := a.ask(a.authorized, "/pods")
 			assert.Equal(t, 200, code, "after %d", i)
 		}
 	}
 	attackedBy := alive("attacked")
 	after := a.memory()
-	code, _ := a.ask(a.friend, "/healthz/syncloop")
+	code, _ := a.ask(a.authorized, "/healthz/syncloop")
 	assert.Equal(t, 200, code)
 	answer, err := http.Get("http://" + a.health + "/healthz")
 	require.NoError(t, err)

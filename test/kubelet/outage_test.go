@@ -84,7 +84,7 @@ func TestIntegrationContainerdDiesAndHangs(t *testing.T) {
 	require.Empty(t, found)
 }
 
-// untilSick waits until /healthz names the runtime, no later than it promises.
+// untilSick waits until /healthz names the runtime, within the documented time.
 func (w *world) untilSick(since time.Time) {
 	w.t.Helper()
 	w.until("/healthz names the runtime", func() error {

@@ -19,7 +19,7 @@ type shape struct {
 // secondTry is a script that fails when it runs for the first time in a pod. The
 // containers of a pod share /dev/shm.
 func secondTry(code int, then string) string {
-	return fmt.Sprintf(`f=/dev/shm/kubeparts-story-$UID-$%s; [ -e $f ] || { touch $f; exit %d; }; rm $f; %s`, containerVar, code, then)
+	return fmt.Sprintf(`f=/dev/shm/kubeparts-lifecycle-$UID-$%s; [ -e $f ] || { touch $f; exit %d; }; rm $f; %s`, containerVar, code, then)
 }
 
 // lastWords writes where the termination message is read from.

@@ -35,8 +35,8 @@ func onContainerd(t *testing.T) *world {
 // onProcesses is a world of plain processes, run by the user of the test.
 func onProcesses(t *testing.T) *world {
 	t.Helper()
-	if os.Getenv("KUBEPARTS_STORY") == "" {
-		t.Skip("takes minutes; set KUBEPARTS_STORY=1 to run it")
+	if os.Getenv("KUBEPARTS_PROCESSES") == "" {
+		t.Skip("takes minutes; set KUBEPARTS_PROCESSES=1 to run it")
 	}
 	if goruntime.GOOS != "linux" {
 		t.Skip("reads processes from /proc")

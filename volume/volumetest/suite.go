@@ -56,36 +56,36 @@ func TestPlugin(t *testing.T, s Suite) {
 	}
 	for _, c := range []struct {
 		name string
-		run  func(*trial)
+		run  func(*stepT)
 	}{
-		{"SupportsItsOwnVolumes", (*trial).supportsOwnVolumes},
-		{"SetUpIsIdempotent", (*trial).idempotent},
-		{"RestartAfterSetUp", (*trial).restarted},
-		{"RestartDuringSetUp", (*trial).interruptedSetUp},
-		{"RestartDuringTearDown", (*trial).interruptedTearDown},
-		{"MountFailures", (*trial).mountsFail},
-		{"Canceled", (*trial).canceled},
-		{"TearDownWithoutSetUp", (*trial).tearDownNothing},
-		{"ManyPods", (*trial).manyPods},
+		{"SupportsItsOwnVolumes", (*stepT).supportsOwnVolumes},
+		{"SetUpIsIdempotent", (*stepT).idempotent},
+		{"RestartAfterSetUp", (*stepT).restarted},
+		{"RestartDuringSetUp", (*stepT).interruptedSetUp},
+		{"RestartDuringTearDown", (*stepT).interruptedTearDown},
+		{"MountFailures", (*stepT).mountsFail},
+		{"Canceled", (*stepT).canceled},
+		{"TearDownWithoutSetUp", (*stepT).tearDownNothing},
+		{"ManyPods", (*stepT).manyPods},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			root := t.TempDir()
-			c.run(&trial{T: t, s: s, root: root, p: s.New(root)})
+			c.run(&stepT{T: t, s: s, root: root, p: s.New(root)})
 		})
 	}
 }
 
-// A trial is one test of the suite.
-type trial struct {
+// A stepT is one test of the suite.
+type stepT struct {
 	*testing.T
 	s    Suite
 	root string
 	p    volume.Plugin
 }
 
-func (t *trial) restart() { t.p = t.s.New(t.root) }
+func (t *stepT) restart() { t.p = t.s.New(t.root) }
 
-func (t *trial) request(uid types.UID) volume.Request {
+func (t *stepT) request(uid types.UID) volume.Request {
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod", Namespace: "default"}}
 	if t.s.Pod != nil {
 		pod = t.s.Pod.DeepCopy()
@@ -98,7 +98,7 @@ func (t *trial) request(uid types.UID) volume.Request {
 }
 
 // setUp calls SetUp and checks the result.
-func (t *trial) setUp(req volume.Request) volume.SetUpResult {
+func (t *stepT) setUp(req volume.Request) volume.SetUpResult {
 	t.Helper()
 	if s, ok := compose.As[volume.Stager](t.p); ok {
 		if shared, err := s.SharedName(req.Spec); err != nil {
@@ -131,7 +131,7 @@ func (t *trial) setUp(req volume.Request) volume.SetUpResult {
 }
 
 // tearDown calls TearDown and checks that everything was removed.
-func (t *trial) tearDown(req volume.Request) {
+func (t *stepT) tearDown(req volume.Request) {
 	t.Helper()
 	if err := t.p.TearDown(t.Context(), req.Place); err != nil {
 		t.Fatalf("TearDown: %v", err)
@@ -146,7 +146,7 @@ func (t *trial) tearDown(req volume.Request) {
 	t.gone(req)
 }
 
-func (t *trial) gone(req volume.Request) {
+func (t *stepT) gone(req volume.Request) {
 	t.Helper()
 	if _, err := os.Lstat(req.Dir()); !os.IsNotExist(err) {
 		t.Errorf("%s still exists after TearDown (%v)", req.Dir(), err)
@@ -158,7 +158,7 @@ func (t *trial) gone(req volume.Request) {
 	}
 }
 
-func (t *trial) supportsOwnVolumes() {
+func (t *stepT) supportsOwnVolumes() {
 	if t.p.Name() == "" || t.p.Name() != t.s.New(t.root).Name() {
 		t.Errorf("the name %q is empty, or changes with a restart", t.p.Name())
 	}
@@ -170,7 +170,7 @@ func (t *trial) supportsOwnVolumes() {
 	}
 }
 
-func (t *trial) idempotent() {
+func (t *stepT) idempotent() {
 	req := t.request("pod-1")
 	first := t.setUp(req)
 	kept := ""
@@ -198,7 +198,7 @@ func (t *trial) idempotent() {
 	t.tearDown(req)
 }
 
-func (t *trial) restarted() {
+func (t *stepT) restarted() {
 	req := t.request("pod-1")
 	first := t.setUp(req)
 	t.restart()
@@ -223,7 +223,7 @@ func (t *trial) restarted() {
 
 // interruptedSetUp removes the last files that SetUp created, more in each round: that is
 // the state when an agent is killed during SetUp.
-func (t *trial) interruptedSetUp() {
+func (t *stepT) interruptedSetUp() {
 	for n := range 20 {
 		req := t.request(types.UID(fmt.Sprintf("pod-%d", n)))
 		t.setUp(req)
@@ -243,7 +243,7 @@ func (t *trial) interruptedSetUp() {
 }
 
 // interruptedTearDown is interruptedSetUp followed by TearDown.
-func (t *trial) interruptedTearDown() {
+func (t *stepT) interruptedTearDown() {
 	for n := range 20 {
 		req := t.request(types.UID(fmt.Sprintf("pod-%d", n)))
 		t.setUp(req)
@@ -258,7 +258,7 @@ func (t *trial) interruptedTearDown() {
 
 // takeAway removes the n-th file of the volume, counted from the last one, and those
 // after it. It reports whether there are so many files.
-func (t *trial) takeAway(req volume.Request, n int) bool {
+func (t *stepT) takeAway(req volume.Request, n int) bool {
 	if t.s.Outside {
 		return false
 	}
@@ -285,7 +285,7 @@ func (t *trial) takeAway(req volume.Request, n int) bool {
 }
 
 // mountsFail makes each mount and unmount fail, one per round.
-func (t *trial) mountsFail() {
+func (t *stepT) mountsFail() {
 	if t.s.Mounter == nil {
 		t.Skip("the plugin mounts nothing")
 	}
@@ -317,7 +317,7 @@ func (t *trial) mountsFail() {
 }
 
 // canceled cancels the context of SetUp early.
-func (t *trial) canceled() {
+func (t *stepT) canceled() {
 	for n := range 10 {
 		req := t.request(types.UID(fmt.Sprintf("pod-%d", n)))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(n)*50*time.Microsecond)
@@ -331,9 +331,9 @@ func (t *trial) canceled() {
 	}
 }
 
-func (t *trial) tearDownNothing() { t.tearDown(t.request("pod-1")) }
+func (t *stepT) tearDownNothing() { t.tearDown(t.request("pod-1")) }
 
-func (t *trial) manyPods() {
+func (t *stepT) manyPods() {
 	var wg sync.WaitGroup
 	for n := range 20 {
 		wg.Go(func() {

@@ -13,12 +13,12 @@ import (
 )
 
 // A random test takes its seed from package seedrun, or has constant ones. A seed from the clock,
-// or the generator of the process, would decide merges by luck.
+// or the generator of the process, would decide merges by unseeded.
 func TestTheRandomTestsTakeTheirSeedFromSeedrun(t *testing.T) {
 	needRepository(t)
 	seen := 0
 	for _, name := range filesWhere(t, func(name string) bool { return strings.HasSuffix(name, "_test.go") && !inTestdata(name) }) {
-		lines, err := luck(name, read(t, name))
+		lines, err := unseeded(name, read(t, name))
 		require.NoError(t, err)
 		for _, line := range lines {
 			t.Errorf("%s: use seedrun.Seed or seedrun.Rand", line)
@@ -28,9 +28,9 @@ func TestTheRandomTestsTakeTheirSeedFromSeedrun(t *testing.T) {
 	assert.Greater(t, seen, 500)
 }
 
-// luck returns the positions in a file at which a seed is taken from the clock or from the system,
+// unseeded returns the positions in a file at which a seed is taken from the clock or from the system,
 // or the generator of the process is used.
-func luck(name string, source []byte) (lines []string, err error) {
+func unseeded(name string, source []byte) (lines []string, err error) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, name, source, parser.SkipObjectResolution)
 	if err != nil {
@@ -61,7 +61,7 @@ func luck(name string, source []byte) (lines []string, err error) {
 		}
 		return imported[x.Name], s.Sel.Name
 	}
-	noLuck := func(n ast.Node) {
+	checkSeed := func(n ast.Node) {
 		ast.Inspect(n, func(n ast.Node) bool {
 			switch path, name := function(n); {
 			case path == "time" && name == "Now", path == "os" && name == "Getpid", path == "hash/maphash", path == "crypto/rand":
@@ -79,19 +79,19 @@ func luck(name string, source []byte) (lines []string, err error) {
 		case *ast.CallExpr:
 			if path, name := function(n.Fun); generates(path) && constructs(name) {
 				for _, arg := range n.Args {
-					noLuck(arg)
+					checkSeed(arg)
 				}
 			}
 		case *ast.AssignStmt:
 			for i, left := range n.Lhs {
 				if isSeed(left) {
-					noLuck(n.Rhs[min(i, len(n.Rhs)-1)])
+					checkSeed(n.Rhs[min(i, len(n.Rhs)-1)])
 				}
 			}
 		case *ast.ValueSpec:
 			for i, left := range n.Names {
 				if isSeed(left) && i < len(n.Values) {
-					noLuck(n.Values[i])
+					checkSeed(n.Values[i])
 				}
 			}
 		case *ast.SelectorExpr:
@@ -112,7 +112,7 @@ func constructs(name string) bool { return strings.HasPrefix(name, "New") }
 // generators are the types of the packages math/rand.
 var generators = map[string]bool{"Rand": true, "Source": true, "Source64": true, "PCG": true, "ChaCha8": true, "Zipf": true}
 
-func TestLuckIsFound(t *testing.T) {
+func TestUnseededGeneratorsAreFound(t *testing.T) {
 	const head = "package p\nimport (\"math/rand/v2\"; \"time\"; old \"math/rand\"; \"hash/maphash\"; \"os\")\nvar _ = os.Args\n"
 	for text, want := range map[string]int{
 		"func f() { seed := uint64(time.Now().UnixNano()); _ = seed }":                        1,
@@ -125,7 +125,7 @@ func TestLuckIsFound(t *testing.T) {
 		"func f(r *rand.Rand, seed uint64) { r = rand.New(rand.NewPCG(seed, 7)); r.IntN(3) }": 0,
 		"func f() { uid := time.Now().UnixNano(); _ = uid }":                                  0,
 	} {
-		lines, err := luck("x_test.go", []byte(head+text))
+		lines, err := unseeded("x_test.go", []byte(head+text))
 		require.NoError(t, err)
 		assert.Len(t, lines, want, "%s: %v", text, lines)
 	}

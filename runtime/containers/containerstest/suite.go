@@ -45,24 +45,24 @@ func TestBackend(t *testing.T, s Suite) {
 			if step.name == "StopKillsAfterTheGracePeriod" && s.Stubborn.Image == "" {
 				t.Skip("not applicable: requires Suite.Stubborn")
 			}
-			s.Within(t, func(t *testing.T) { step.check(&trial{T: t, suite: s, backend: s.New(t)}) })
+			s.Within(t, func(t *testing.T) { step.check(&stepT{T: t, suite: s, backend: s.New(t)}) })
 		})
 	}
 }
 
 type step struct {
 	name  string
-	check func(t *trial)
+	check func(t *stepT)
 }
 
-type trial struct {
+type stepT struct {
 	*testing.T
 	suite   Suite
 	backend containers.Backend
 }
 
 var steps = []step{
-	{"RunStartsAndListReturnsTheRecord", func(t *trial) {
+	{"RunStartsAndListReturnsTheRecord", func(t *stepT) {
 		id := t.run(t.suite.Long, "runs")
 		s := t.until(id, containers.Running)
 		if s.Key != keyOf("runs") || s.Record != recordOf("runs") {
@@ -72,7 +72,7 @@ var steps = []step{
 			t.Error("StartedAt of a running instance is zero")
 		}
 	}},
-	{"RunIsIdempotentByKey", func(t *trial) {
+	{"RunIsIdempotentByKey", func(t *stepT) {
 		first := t.run(t.suite.Long, "twice")
 		if second := t.run(t.suite.Long, "twice"); second != first {
 			t.Errorf("the second Run with the same Key returned %q, not %q: a lost response starts a container twice", second, first)
@@ -86,7 +86,7 @@ var steps = []step{
 			t.Errorf("concurrent calls of Run with one Key made %d instances", n)
 		}
 	}},
-	{"RunDoesNotRestartAnExitedInstance", func(t *trial) {
+	{"RunDoesNotRestartAnExitedInstance", func(t *stepT) {
 		id := t.run(t.suite.Exits, "exited")
 		before := t.until(id, containers.Exited)
 		t.run(t.suite.Exits, "exited")
@@ -94,7 +94,7 @@ var steps = []step{
 			t.Errorf("Run with the Key of an exited instance has started it again: %+v", after)
 		}
 	}},
-	{"AnExitHasACodeAndFixedTimes", func(t *trial) {
+	{"AnExitHasACodeAndFixedTimes", func(t *stepT) {
 		id := t.run(t.suite.Exits, "code")
 		first := t.until(id, containers.Exited)
 		if first.ExitCode != 3 {
@@ -105,7 +105,7 @@ var steps = []step{
 			t.Errorf("times differ between two lists, or are reversed: %+v, %+v: they are those of the observation", first, again)
 		}
 	}},
-	{"StopReturnsWhenNothingRuns", func(t *trial) {
+	{"StopReturnsWhenNothingRuns", func(t *stepT) {
 		id := t.run(t.suite.Long, "stopped")
 		t.until(id, containers.Running)
 		t.must("Stop", t.backend.Stop(t.Context(), id, 10*time.Second))
@@ -114,7 +114,7 @@ var steps = []step{
 		}
 		t.must("Stop of an exited instance", t.backend.Stop(t.Context(), id, 0))
 	}},
-	{"StopKillsAfterTheGracePeriod", func(t *trial) {
+	{"StopKillsAfterTheGracePeriod", func(t *stepT) {
 		id := t.run(t.suite.Stubborn, "stubborn")
 		t.until(id, containers.Running)
 		begun := time.Now()
@@ -123,7 +123,7 @@ var steps = []step{
 			t.Errorf("Stop with a grace period of 2 s took %v", took)
 		}
 	}},
-	{"StopObeysItsContext", func(t *trial) {
+	{"StopObeysItsContext", func(t *stepT) {
 		c := t.suite.Stubborn
 		if c.Image == "" {
 			t.Skip("not applicable: requires Suite.Stubborn")
@@ -141,7 +141,7 @@ var steps = []step{
 		}
 		t.must("a second Stop, with a shorter grace period,", t.backend.Stop(t.Context(), id, 0))
 	}},
-	{"RemoveRemoves", func(t *trial) {
+	{"RemoveRemoves", func(t *stepT) {
 		id := t.run(t.suite.Exits, "removed")
 		t.until(id, containers.Exited)
 		t.must("Remove", t.backend.Remove(t.Context(), id))
@@ -151,7 +151,7 @@ var steps = []step{
 		t.must("Remove of a removed instance", t.backend.Remove(t.Context(), id))
 		t.must("Stop of a removed instance", t.backend.Stop(t.Context(), id, 0))
 	}},
-	{"CanceledCallsFail", func(t *trial) {
+	{"CanceledCallsFail", func(t *stepT) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, err := t.backend.List(ctx); err == nil {
@@ -167,7 +167,7 @@ func keyOf(name string) string { return "containerstest-" + name }
 func recordOf(name string) string { return `{"containerstest":"` + name + `"}` }
 
 // run runs a container and removes it at the end of the step.
-func (t *trial) run(c containers.Container, name string) string {
+func (t *stepT) run(c containers.Container, name string) string {
 	c.Key, c.Record, c.Name = keyOf(name), recordOf(name), "main"
 	c.Pod = containers.Pod{UID: "containerstest", Namespace: "default", Name: name}
 	id, err := t.backend.Run(t.Context(), c)
@@ -180,20 +180,20 @@ func (t *trial) run(c containers.Container, name string) string {
 	return id
 }
 
-func (t *trial) must(what string, err error) {
+func (t *stepT) must(what string, err error) {
 	t.Helper()
 	if err != nil {
 		t.Errorf("%s failed: %v", what, err)
 	}
 }
 
-func (t *trial) list() []containers.State {
+func (t *stepT) list() []containers.State {
 	list, err := t.backend.List(t.Context())
 	t.must("List", err)
 	return list
 }
 
-func (t *trial) state(id string) (containers.State, bool) {
+func (t *stepT) state(id string) (containers.State, bool) {
 	list := t.list()
 	if i := slices.IndexFunc(list, func(s containers.State) bool { return s.ID == id }); i >= 0 {
 		return list[i], true
@@ -201,7 +201,7 @@ func (t *trial) state(id string) (containers.State, bool) {
 	return containers.State{}, false
 }
 
-func (t *trial) count(name string) (n int) {
+func (t *stepT) count(name string) (n int) {
 	for _, s := range t.list() {
 		if s.Key == keyOf(name) {
 			n++
@@ -211,7 +211,7 @@ func (t *trial) count(name string) (n int) {
 }
 
 // until waits for a phase.
-func (t *trial) until(id string, phase containers.Phase) containers.State {
+func (t *stepT) until(id string, phase containers.Phase) containers.State {
 	t.Helper()
 	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		s, ok := t.state(id)

@@ -111,9 +111,9 @@ func TestAContainerWithoutLabelsIsForgottenWhenItIsRemoved(t *testing.T) {
 		require.NoError(n, err)
 		require.NoError(n, n.RemovePodSandbox(n.ctx, id))
 		n.started()
-		liar := podConfig("b")
-		liar.Labels["io.kubernetes.pod.uid"] = "a"
-		id, err = n.RunPodSandbox(n.ctx, liar, "")
+		mislabeled := podConfig("b")
+		mislabeled.Labels["io.kubernetes.pod.uid"] = "a"
+		id, err = n.RunPodSandbox(n.ctx, mislabeled, "")
 		require.NoError(n, err)
 		ofA := func() int {
 			list, err := n.ListPodSandbox(n.ctx, &runtimeapi.PodSandboxFilter{LabelSelector: map[string]string{"io.kubernetes.pod.uid": "a"}})

@@ -78,11 +78,11 @@ func TestAWrongLabelIsFound(t *testing.T) {
 	on(t, fakecri.Config{}, func(n *node) {
 		sandbox := n.sandbox("a")
 		n.created(sandbox, "a", "first", 0)
-		liar := n.created(sandbox, "b", "liar", 0) // its label names pod b
+		mislabeled := n.created(sandbox, "b", "mislabeled", 0) // its label names pod b
 		list, err := n.ListContainers(n.ctx, &runtimeapi.ContainerFilter{LabelSelector: map[string]string{"io.kubernetes.pod.uid": "b"}})
 		require.NoError(n, err)
 		require.Len(n, list, 1)
-		assert.Equal(n, liar, list[0].Id)
+		assert.Equal(n, mislabeled, list[0].Id)
 	})
 }
 

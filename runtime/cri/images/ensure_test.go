@@ -23,7 +23,7 @@ import (
 const digest = "@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 func TestImagesAreEnsuredByTheirPolicy(t *testing.T) {
-	anybody := map[string][]string{"img:1": {""}, "img:latest": {""}, "img" + digest: {""}}
+	anonymous := map[string][]string{"img:1": {""}, "img:latest": {""}, "img" + digest: {""}}
 	for name, tc := range map[string]struct {
 		image   string
 		policy  v1.PullPolicy
@@ -38,7 +38,7 @@ func TestImagesAreEnsuredByTheirPolicy(t *testing.T) {
 		id      string
 	}{
 		"img-1 the default tag": {
-			image: "img", policy: v1.PullIfNotPresent, service: &fakeService{may: anybody},
+			image: "img", policy: v1.PullIfNotPresent, service: &fakeService{may: anonymous},
 			id: "sha256:img:latest", pulls: []string{" img:latest"},
 			events: []string{`Normal Pulling Pulling image "img"`, `Normal Pulled Successfully pulled image "img" in 0s (0s including waiting). Image size: 7 bytes.`},
 		},
@@ -55,7 +55,7 @@ func TestImagesAreEnsuredByTheirPolicy(t *testing.T) {
 			image: "Img", policy: v1.PullAlways, present: []string{"Img"}, id: "sha256:Img", dir: true,
 		},
 		"img-2 Always does not look first": {
-			image: "img:1", policy: v1.PullAlways, service: &fakeService{may: anybody}, present: []string{"img:1"},
+			image: "img:1", policy: v1.PullAlways, service: &fakeService{may: anonymous}, present: []string{"img:1"},
 			id: "sha256:img:1", pulls: []string{" img:1"},
 			events: []string{`Normal Pulling Pulling image "img:1"`, `Normal Pulled Successfully pulled image "img:1" in 0s (0s including waiting). Image size: 7 bytes.`},
 		},
@@ -70,7 +70,7 @@ func TestImagesAreEnsuredByTheirPolicy(t *testing.T) {
 			events: []string{`Warning InspectFailed Failed to inspect image "img:1": disk is gone`},
 		},
 		"img-3 Never and absent": {
-			image: "img:1", policy: v1.PullNever, service: &fakeService{may: anybody}, reason: "ErrImageNeverPull",
+			image: "img:1", policy: v1.PullNever, service: &fakeService{may: anonymous}, reason: "ErrImageNeverPull",
 			message: `Container image "img:1" is not present with pull policy of Never`,
 			events:  []string{`Warning ErrImageNeverPull Container image "img:1" is not present with pull policy of Never`},
 		},
@@ -101,11 +101,11 @@ func TestImagesAreEnsuredByTheirPolicy(t *testing.T) {
 			events: []string{`Normal Pulling Pulling image "img:1"`, `Warning Failed Failed to pull image "img:1": SignatureValidationFailed`},
 		},
 		"img-11 it took two seconds": {
-			image: "img:1", service: &fakeService{may: anybody, takes: 2 * time.Second}, id: "sha256:img:1", pulls: []string{" img:1"},
+			image: "img:1", service: &fakeService{may: anonymous, takes: 2 * time.Second}, id: "sha256:img:1", pulls: []string{" img:1"},
 			events: []string{`Normal Pulling Pulling image "img:1"`, `Normal Pulled Successfully pulled image "img:1" in 2s (2s including waiting). Image size: 7 bytes.`},
 		},
 		"gone after its pull": {
-			image: "img:1", service: &fakeService{may: anybody, vanish: true}, pulls: []string{" img:1"}, dir: true,
+			image: "img:1", service: &fakeService{may: anonymous, vanish: true}, pulls: []string{" img:1"}, dir: true,
 			reason: "ImageInspectError", message: `Failed to inspect image "img:1" after its pull: image is not present`,
 			events: []string{`Normal Pulling Pulling image "img:1"`, `Warning InspectFailed Failed to inspect image "img:1" after its pull: image is not present`},
 		},

@@ -21,7 +21,7 @@ import (
 
 // crash exits the running instance of web after run, waits until the plan starts it
 // again, starts it, and returns the delay.
-func (s *scene) crash(t *testing.T, run time.Duration) time.Duration {
+func (s *model) crash(t *testing.T, run time.Duration) time.Duration {
 	t.Helper()
 	inst := s.status.Container("web")
 	require.Equal(t, runtime.ContainerRunning, inst.State)
@@ -48,7 +48,7 @@ const running = `
 	has web#0 running`
 
 func TestBackoffSequence(t *testing.T) { // rt-91
-	s := newScene(t, running)
+	s := newModel(t, running)
 	var waits []time.Duration
 	for range 9 {
 		waits = append(waits, s.crash(t, time.Second)/time.Second)
@@ -65,14 +65,14 @@ func TestBackoffIsForContainersOfAllKinds(t *testing.T) { // rt-88
 		// The delay counts from the newest exit, even if a newer instance is in state unknown.
 		"kill u-3(UnknownState); start u#4(UnknownState) at 20": "container u\nsandbox s0\nhas u#2 " + crashed + "\nhas u#3 unknown",
 	} {
-		p := newScene(t, text).plan()
+		p := newModel(t, text).plan()
 		assert.Equal(t, name, brief(p))
 		assert.Equal(t, epoch.Add(20*time.Second), p.RetryAt(), "rt-94")
 	}
 }
 
 func TestBackoffBeginsAgainAfterALongRun(t *testing.T) { // rt-92
-	s := newScene(t, running)
+	s := newModel(t, running)
 	for range 4 {
 		s.crash(t, time.Second)
 	}
@@ -88,7 +88,7 @@ func TestBackoffBeginsAgainWithAnotherImageOrOtherResources(t *testing.T) { // r
 			c.Resources.Limits = v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")}
 		},
 	} {
-		s := newScene(t, running)
+		s := newModel(t, running)
 		for range 4 {
 			s.crash(t, time.Second)
 		}
@@ -104,14 +104,14 @@ func TestBackoffBeginsAgainWithAnotherImageOrOtherResources(t *testing.T) { // r
 }
 
 func TestBackoffPunishesSuccessLikeFailure(t *testing.T) { // rt-95
-	s := newScene(t, running)
+	s := newModel(t, running)
 	s.crash(t, time.Second)
 	s.exit(s.status.Container("web"), 0)
 	assert.Equal(t, 10*time.Second, s.plan().Start[0].Delay)
 }
 
 func TestBackoffIsPerContainer(t *testing.T) {
-	s := newScene(t, `
+	s := newModel(t, `
 		container web
 		container log
 		sandbox s0
@@ -124,7 +124,7 @@ func TestBackoffIsPerContainer(t *testing.T) {
 }
 
 func TestBackoffMessages(t *testing.T) { // rt-90
-	s := newScene(t, running)
+	s := newModel(t, running)
 	for range 4 {
 		s.crash(t, time.Second)
 	}
@@ -138,14 +138,14 @@ func TestBackoffConfig(t *testing.T) {
 	_, err := plan.NewBackoff(plan.BackoffConfig{Max: -1})
 	require.EqualError(t, err, "plan: BackoffConfig.Max is negative: -1ns")
 
-	s := newScene(t, running)
+	s := newModel(t, running)
 	s.backoff, err = plan.NewBackoff(plan.BackoffConfig{Max: 4 * time.Second}) // rt-93
 	require.NoError(t, err)
 	assert.Zero(t, s.crash(t, time.Second))
 	assert.Equal(t, 4*time.Second, s.crash(t, time.Second))
 	assert.Equal(t, 4*time.Second, s.crash(t, time.Second))
 
-	s = newScene(t, running)
+	s = newModel(t, running)
 	s.backoff = nil
 	assert.Zero(t, s.crash(t, time.Second))
 	assert.Zero(t, s.crash(t, time.Second), "no delay without a table")
@@ -164,8 +164,8 @@ func TestBackoffConfigIsChecked(t *testing.T) {
 	}
 }
 
-// with gives the scene a back-off table with the given config.
-func (s *scene) with(t *testing.T, cfg plan.BackoffConfig) *scene {
+// with gives the model a back-off table with the given config.
+func (s *model) with(t *testing.T, cfg plan.BackoffConfig) *model {
 	t.Helper()
 	var err error
 	s.backoff, err = plan.NewBackoff(cfg)
@@ -183,7 +183,7 @@ func TestBackoffGrowsByItsFactor(t *testing.T) {
 		{10, []time.Duration{0, 10, 100, 300, 300}},
 		{math.Inf(1), []time.Duration{0, 10, 300, 300, 300}},
 	} {
-		s := newScene(t, running).with(t, plan.BackoffConfig{Factor: tc.factor})
+		s := newModel(t, running).with(t, plan.BackoffConfig{Factor: tc.factor})
 		var waits []time.Duration
 		for range tc.want {
 			waits = append(waits, s.crash(t, time.Second)/time.Second)
@@ -193,7 +193,7 @@ func TestBackoffGrowsByItsFactor(t *testing.T) {
 }
 
 func TestBackoffOfTheReducedMaximum(t *testing.T) { // KEP-4603: 1 s to 60 s
-	s := newScene(t, running).with(t, plan.BackoffConfig{Initial: time.Second, Max: time.Minute})
+	s := newModel(t, running).with(t, plan.BackoffConfig{Initial: time.Second, Max: time.Minute})
 	var waits []time.Duration
 	for range 9 {
 		waits = append(waits, s.crash(t, time.Second)/time.Second)
@@ -202,7 +202,7 @@ func TestBackoffOfTheReducedMaximum(t *testing.T) { // KEP-4603: 1 s to 60 s
 }
 
 func TestBackoffMayExemptSuccess(t *testing.T) { // rt-95
-	s := newScene(t, running).with(t, plan.BackoffConfig{ExemptSuccess: true})
+	s := newModel(t, running).with(t, plan.BackoffConfig{ExemptSuccess: true})
 	for range 3 {
 		s.crash(t, time.Second)
 	}
@@ -218,13 +218,13 @@ func TestBackoffMayExemptSuccess(t *testing.T) { // rt-95
 		"start web#7(Exited)":       "has web#5 exited=0 ran=-9..-6\nhas web#6 exited=1 ran=-5..0",
 		"start web#8(Exited) at 10": "has web#5 exited=0 ran=-9..-6\nhas web#6 exited=1 ran=-5..-3\nhas web#7 exited=1 ran=-2..0",
 	} {
-		s := newScene(t, "container web\nsandbox s0\n"+text).with(t, plan.BackoffConfig{ExemptSuccess: true})
+		s := newModel(t, "container web\nsandbox s0\n"+text).with(t, plan.BackoffConfig{ExemptSuccess: true})
 		assert.Equal(t, name, brief(s.plan()), "derived")
 	}
 }
 
 func TestBackoffMayDifferByContainer(t *testing.T) {
-	s := newScene(t, `
+	s := newModel(t, `
 		container web
 		container log
 		container app
@@ -247,7 +247,7 @@ func TestBackoffMayDifferByContainer(t *testing.T) {
 }
 
 func TestBackoffMayForgetWithTheAgent(t *testing.T) { // rt-96, lq-29
-	s := newScene(t, running).with(t, plan.BackoffConfig{Forgetful: true})
+	s := newModel(t, running).with(t, plan.BackoffConfig{Forgetful: true})
 	for range 4 {
 		s.crash(t, time.Second)
 	}
@@ -259,7 +259,7 @@ func TestBackoffMayForgetWithTheAgent(t *testing.T) { // rt-96, lq-29
 
 func TestBackoffIsReset(t *testing.T) {
 	for _, name := range []string{"web", ""} {
-		s := newScene(t, running)
+		s := newModel(t, running)
 		for range 4 {
 			s.crash(t, time.Second)
 		}
@@ -279,7 +279,7 @@ func TestBackoffIsReset(t *testing.T) {
 		assert.Equal(t, 20*time.Second, s.crash(t, time.Second))
 	}
 	// A reset back-off stays reset when the next instance is stopped (rt-97).
-	s := newScene(t, running)
+	s := newModel(t, running)
 	for range 4 {
 		s.crash(t, time.Second)
 	}
@@ -291,7 +291,7 @@ func TestBackoffIsReset(t *testing.T) {
 	require.False(t, s.plan().Start[0].InBackoff())
 
 	// A back-off that is derived from the instances is reset, too.
-	s = newScene(t, `
+	s = newModel(t, `
 		container web
 		sandbox s0
 		has web#7 exited=1 ran=-90..-80
@@ -304,7 +304,7 @@ func TestBackoffIsReset(t *testing.T) {
 }
 
 func TestBackoffCountsAStartOnce(t *testing.T) {
-	s := newScene(t, running)
+	s := newModel(t, running)
 	s.crash(t, time.Second)
 	s.exit(s.status.Container("web"), 1)
 	s.now = s.now.Add(10 * time.Second)
@@ -315,7 +315,7 @@ func TestBackoffCountsAStartOnce(t *testing.T) {
 }
 
 func TestBackoffDoesNotDelayAnInstanceThatIsResumed(t *testing.T) {
-	s := newScene(t, running)
+	s := newModel(t, running)
 	for range 4 {
 		s.crash(t, time.Second)
 	}
@@ -329,7 +329,7 @@ func TestBackoffDoesNotDelayAnInstanceThatIsResumed(t *testing.T) {
 }
 
 func TestBackoffIsNotHeldByAClockThatWasSetBack(t *testing.T) {
-	s := newScene(t, running)
+	s := newModel(t, running)
 	s.crash(t, time.Second)
 	s.exit(s.status.Container("web"), 1)
 	require.True(t, s.plan().Start[0].InBackoff())
@@ -359,7 +359,7 @@ func TestBackoffAfterARestartOfTheAgent(t *testing.T) { // lq-29
 			has web#9 exited=1 ran=-5..0`, "start web#10(Exited) at 20"},
 		{"with an unknown hash", `has web#2 exited=1 ran=-5..0 nohash`, "start web#3(Exited) at 20"},
 	} {
-		assert.Equal(t, tc.want, brief(newScene(t, setup+tc.instances).plan()), tc.name)
+		assert.Equal(t, tc.want, brief(newModel(t, setup+tc.instances).plan()), tc.name)
 	}
 }
 
@@ -369,7 +369,7 @@ func TestBackoffDerivesMissingEntries(t *testing.T) {
 	seed := seedrun.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	for range 50 {
-		s := newScene(t, running)
+		s := newModel(t, running)
 		for range 12 {
 			run := time.Duration(rng.IntN(5)) * time.Second
 			if rng.IntN(5) == 0 {
@@ -407,7 +407,7 @@ func TestBackoffCountsFromTheFirstInstance(t *testing.T) {
 		"one before the first": {count: 2, first: 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newScene(t, running)
+			s := newModel(t, running)
 			web := s.status.Container("web")
 			web.RestartCount = tc.count
 			s.exit(web, 1)
@@ -424,7 +424,7 @@ func TestBackoffCountsFromTheFirstInstance(t *testing.T) {
 }
 
 func TestBackoffForgets(t *testing.T) {
-	s := newScene(t, running)
+	s := newModel(t, running)
 	s.crash(t, time.Second)
 	s.crash(t, time.Second)
 	s.exit(s.status.Container("web"), 1)
@@ -435,7 +435,7 @@ func TestBackoffForgets(t *testing.T) {
 }
 
 func TestBackoffForgetsRemovedPods(t *testing.T) {
-	s := newScene(t, running)
+	s := newModel(t, running)
 	s.crash(t, time.Second)
 	s.crash(t, time.Second)
 	s.exit(s.status.Container("web"), 1)
@@ -447,7 +447,7 @@ func TestBackoffForgetsRemovedPods(t *testing.T) {
 }
 
 func TestBackoffMayBeSharedByGoroutines(t *testing.T) {
-	s := newScene(t, running)
+	s := newModel(t, running)
 	s.exit(s.status.Container("web"), 1)
 	var wg sync.WaitGroup
 	for i := range 4 {

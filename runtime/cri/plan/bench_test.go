@@ -28,12 +28,12 @@ func BenchmarkCompute(b *testing.B) {
 		has app#0 running
 		has web#3 exited=1
 		`
-	for _, bm := range []struct{ name, scene string }{
+	for _, bm := range []struct{ name, model string }{
 		{"well", setup + "has web#4 running"},
 		{"backoff", setup},
 	} {
 		b.Run(bm.name, func(b *testing.B) {
-			s := newScene(b, bm.scene)
+			s := newModel(b, bm.model)
 			in := s.input()
 			b.ReportAllocs()
 			for b.Loop() {
@@ -66,7 +66,7 @@ func TestNothingToDoAllocatesNothing(t *testing.T) {
 func quietPods(t testing.TB, n int) []plan.Input {
 	var all []plan.Input
 	for i := range n {
-		s := newScene(t, `
+		s := newModel(t, `
 			init setup
 			init proxy policy=Always startup liveness cpu=100m/200m
 			container web startup liveness cpu=100m/200m memory=64Mi/128Mi

@@ -9,15 +9,15 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
 
-// A row is a scene and its plan as brief formats it; the name begins with the rules
+// A row is a model and its plan as brief formats it; the name begins with the rules
 // that the row tests.
-type row struct{ name, scene, want string }
+type row struct{ name, model, want string }
 
 func check(t *testing.T, rows []row) {
 	t.Helper()
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
-			assert.Equal(t, r.want, brief(newScene(t, r.scene).plan()))
+			assert.Equal(t, r.want, brief(newModel(t, r.model).plan()))
 		})
 	}
 }
@@ -365,14 +365,14 @@ func TestAnEmptyInputYieldsAnEmptyPlan(t *testing.T) {
 	assert.True(t, p.Empty())
 	assert.Equal(t, "nothing to do", p.String())
 
-	s := newScene(t, "container web")
+	s := newModel(t, "container web")
 	s.status = nil
 	assert.Equal(t, "sandbox 0; start web#0(New)", brief(s.plan()))
 }
 
 // The checkpoint may be lost, or be that of a kubelet; the API still has the status.
 func TestAnEphemeralContainerThatWasReportedDoesNotRunAgain(t *testing.T) { // rt-45, k/k 124176
-	s := newScene(t, `
+	s := newModel(t, `
 		container web
 		ephemeral debug
 		sandbox s0

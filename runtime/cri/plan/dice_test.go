@@ -28,9 +28,9 @@ func (d *dice) n(sides int) int {
 
 func pick[T any](d *dice, of ...T) T { return of[d.n(len(of))] }
 
-// randomPod returns a scene with a pod and nothing in the runtime.
-func randomPod(t testing.TB, d *dice) *scene {
-	s := newScene(t, "")
+// randomPod returns a model with a pod and nothing in the runtime.
+func randomPod(t testing.TB, d *dice) *model {
+	s := newModel(t, "")
 	spec := &s.pod.Spec
 	spec.RestartPolicy = pick(d, v1.RestartPolicyAlways, v1.RestartPolicyOnFailure, v1.RestartPolicyNever)
 	container := func(name string) v1.Container {
@@ -100,7 +100,7 @@ func randomResources(d *dice) *v1.ResourceRequirements {
 
 // randomProbes sets random results for the existing instances, or nil, as without a
 // prober.
-func (s *scene) randomProbes(d *dice) {
+func (s *model) randomProbes(d *dice) {
 	s.probes = nil
 	if d.n(4) == 0 {
 		return
@@ -117,9 +117,9 @@ func (s *scene) randomProbes(d *dice) {
 	}
 }
 
-// randomScene returns a pod and a random state of the runtime, consistent or
+// randomModel returns a pod and a random state of the runtime, consistent or
 // not.
-func randomScene(t testing.TB, d *dice) *scene {
+func randomModel(t testing.TB, d *dice) *model {
 	s := randomPod(t, d)
 	if d.n(8) == 0 {
 		s.pod.DeletionTimestamp = new(metav1.NewTime(epoch))
@@ -172,7 +172,7 @@ func randomScene(t testing.TB, d *dice) *scene {
 
 // sort sorts the instances in a possible order: those of newer sandboxes
 // first.
-func (s *scene) sort() {
+func (s *model) sort() {
 	age := func(inst runtime.ContainerStatus) int {
 		i := slices.IndexFunc(s.status.Sandboxes, func(sb runtime.SandboxStatus) bool { return sb.ID == inst.SandboxID })
 		if i < 0 {
@@ -183,7 +183,7 @@ func (s *scene) sort() {
 	slices.SortStableFunc(s.status.Containers, func(a, b runtime.ContainerStatus) int { return age(a) - age(b) })
 }
 
-func (s *scene) names() []string {
+func (s *model) names() []string {
 	var names []string
 	for _, c := range s.pod.Spec.InitContainers {
 		names = append(names, c.Name)

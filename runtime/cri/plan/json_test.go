@@ -11,7 +11,7 @@ import (
 )
 
 func TestAPlanCanBeMarshaled(t *testing.T) {
-	s := newScene(t, `
+	s := newModel(t, `
 		init proxy policy=Always cpu=2
 		container web liveness=5
 		container log

@@ -19,7 +19,7 @@ import (
 
 // An outcomeRun runs a pod with random failures, and has its status as it is reported meanwhile.
 type outcomeRun struct {
-	*scene
+	*model
 	d          *dice
 	terminated map[string]int32 // as the runtime stores it
 	reported   v1.PodStatus
@@ -138,7 +138,7 @@ func TestThePhaseIsTerminalExactlyIfThePlanIsDone(t *testing.T) {
 		for i := range d.bytes {
 			d.bytes[i] = byte(rng.Uint32())
 		}
-		r := &outcomeRun{scene: randomPod(t, d), d: d, terminated: map[string]int32{}, observed: map[string]bool{}}
+		r := &outcomeRun{model: randomPod(t, d), d: d, terminated: map[string]int32{}, observed: map[string]bool{}}
 		r.backoff = nil
 		if d.n(2) == 0 {
 			r.pod.Spec.RestartPolicy = v1.RestartPolicyNever

@@ -20,7 +20,7 @@ func TestProbesOfRegularContainers(t *testing.T) {
 			sandbox s0
 			has web#0 running stuck`,
 			"kill web-0(StartupProbe); start web#1(StartupProbe)"},
-		{"rt-48 no result, no verdict", `
+		{"rt-48 no result, no restart", `
 			container web startup liveness
 			sandbox s0
 			has web#0 running
@@ -249,7 +249,7 @@ func TestProbesOfSidecars(t *testing.T) {
 
 // The exact messages of the event Killing and of waiting containers.
 func TestKillMessages(t *testing.T) {
-	for _, tc := range []struct{ name, scene, want string }{
+	for _, tc := range []struct{ name, model, want string }{
 		{"rt-49 definition", `
 			container web
 			sandbox s0
@@ -302,7 +302,7 @@ func TestKillMessages(t *testing.T) {
 			has setup#0 unknown`, `Init container is in "unknown" state, try killing it before restart`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			p := newScene(t, tc.scene).plan()
+			p := newModel(t, tc.model).plan()
 			if assert.Len(t, p.Kill, 1) {
 				assert.Equal(t, tc.want, p.Kill[0].Message)
 			}
@@ -311,12 +311,12 @@ func TestKillMessages(t *testing.T) {
 }
 
 func TestReasonsToWait(t *testing.T) { // rt-46
-	for _, tc := range []struct{ scene, want string }{
+	for _, tc := range []struct{ model, want string }{
 		{"init a startup policy=Always\nsandbox s0\nhas a#0 running\nprobed", "init container a to pass its startup probe"},
 		{"init a\nsandbox s0\nhas a#0 running", "init container a to exit"},
 		{"init a\nsandbox s0", "the init containers"},
 		{"init a startup policy=Always\ncontainer web\nsandbox s0\nhas a#0 running\nhas web#0 running\nprobed", ""},
 	} {
-		assert.Equal(t, tc.want, newScene(t, tc.scene).plan().Waits)
+		assert.Equal(t, tc.want, newModel(t, tc.model).plan().Waits)
 	}
 }

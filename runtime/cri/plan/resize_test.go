@@ -205,7 +205,7 @@ func TestResize(t *testing.T) {
 }
 
 func TestAResizeReportsOldAndNewAmounts(t *testing.T) {
-	s := newScene(t, `
+	s := newModel(t, `
 		container web cpu=200m memory=64Mi/256Mi
 		sandbox s0
 		has web#0 running cpu=100m/400m memory=64Mi/128Mi`)

@@ -182,7 +182,7 @@ func TestRestartAllOnlyWhereItIsHonoured(t *testing.T) { // rt-33
 		"OnFailure": "start web#1(Exited)",
 		"Always":    "start web#1(Exited)",
 	} {
-		s := newScene(t, `
+		s := newModel(t, `
 			container web policy=`+policy+` rule=RestartAllContainers:In:42
 			container log
 			sandbox s0
@@ -198,7 +198,7 @@ func TestRestartAllOnlyWhereItIsHonoured(t *testing.T) { // rt-33
 // delayed; those that crashed before are (rt-88 … rt-92, rt-95, lq-29).
 func TestATriggerIsBackedOff(t *testing.T) {
 	for _, forgets := range []bool{false, true} {
-		s := newScene(t, `
+		s := newModel(t, `
 			init setup
 			container web policy=Never rule=RestartAllContainers:In:42
 			container log
@@ -243,7 +243,7 @@ func TestATriggerIsBackedOff(t *testing.T) {
 // An instance that ran long enough starts the back-off sequence again, and the
 // runtime's instances take precedence over the history (rt-92).
 func TestInstancesTakePrecedenceOverAnExitInTheHistory(t *testing.T) {
-	s := newScene(t, `
+	s := newModel(t, `
 		container web policy=Never rule=RestartAllContainers:In:42
 		container log
 		sandbox s0
@@ -286,10 +286,10 @@ func TestRestartAllMayBeInterruptedAnywhere(t *testing.T) {
 		has app#0 exited=42
 		has web#0 exited=1
 		has web#1 exited=42`
-	whole := newScene(t, text).plan().Remove
+	whole := newModel(t, text).plan().Remove
 	require.Len(t, whole, 6)
 	for n := range len(whole) + 1 {
-		s := newScene(t, text)
+		s := newModel(t, text)
 		for _, r := range whole[:n] {
 			s.remove(r.ID)
 		}
@@ -312,7 +312,7 @@ func TestRestartAllMayBeInterruptedAnywhere(t *testing.T) {
 }
 
 func TestCountsAndAttemptsContinueFromTheHistory(t *testing.T) { // rt-75
-	s := newScene(t, `
+	s := newModel(t, `
 		container web
 		container log
 		record web=4`)

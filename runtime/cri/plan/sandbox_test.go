@@ -243,19 +243,19 @@ func TestSandbox(t *testing.T) {
 }
 
 func TestANewSandboxHasAReasonAndAnAttempt(t *testing.T) { // rt-26, spec 4.4
-	p := newScene(t, `
+	p := newModel(t, `
 		container web
 		sandbox s0 attempt=3 notready`).plan()
 	assert.True(t, p.KillPod && p.CreateSandbox)
 	assert.Equal(t, uint32(4), p.Attempt)
 	assert.Equal(t, "sandbox s0 is not ready", p.Changed, "the reason for the event SandboxChanged")
 
-	p = newScene(t, `container web`).plan()
+	p = newModel(t, `container web`).plan()
 	assert.Empty(t, p.Changed, "the first sandbox is no change")
 }
 
 func TestAContainerThatHasTerminatedAndWasRemovedHasRun(t *testing.T) { // rt-41
-	s := newScene(t, `
+	s := newModel(t, `
 		pod Never
 		container web
 		container log

@@ -34,7 +34,7 @@ func TestTheEngineDoesTheSameOverASocketAsWithoutOne(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			direct, served := newFake(t, luck(seed)), newFake(t, luck(seed))
+			direct, served := newFake(t, randomFaults(seed)), newFake(t, randomFaults(seed))
 			client := dial(t, start(t, serve.Config{Runtime: served, Images: served, Streams: served}), remote.Config{StreamLists: seed%2 == 1})
 			a, b := newEngine(t, direct, direct, direct), newEngine(t, served, client.Runtime, client.Images)
 			chance := rand.New(rand.NewPCG(seed, 0))
@@ -47,7 +47,7 @@ func TestTheEngineDoesTheSameOverASocketAsWithoutOne(t *testing.T) {
 	}
 }
 
-func luck(seed uint64) fakecri.Config {
+func randomFaults(seed uint64) fakecri.Config {
 	faults := []fakecri.Fault{{Lost: true}}
 	for _, code := range []codes.Code{codes.NotFound, codes.Unknown, codes.Unavailable, codes.DeadlineExceeded} {
 		faults = append(faults, fakecri.Fault{Err: status.Error(code, "bad luck")})

@@ -45,20 +45,20 @@ func (s streams) StreamPortForward(ctx context.Context, _ string, port int32, co
 	return s.forward(ctx, port, conn)
 }
 
-// A house is a server with one container, whose stream URLs it requests.
-type house struct {
+// A streamServer is a server with one container, whose stream URLs it requests.
+type streamServer struct {
 	t                  *testing.T
 	client             runtimeapi.RuntimeServiceClient
 	sandbox, container string
 }
 
-func newHouse(t *testing.T, s serve.Streams, change ...func(*serve.Server)) *house {
+func newStreamServer(t *testing.T, s serve.Streams, change ...func(*serve.Server)) *streamServer {
 	t.Helper()
 	fake := newFake(t, fakecri.Config{})
 	if s == nil {
 		s = fake
 	}
-	h := &house{t: t, sandbox: pod(t, fake, "u")}
+	h := &streamServer{t: t, sandbox: pod(t, fake, "u")}
 	_, err := fake.PullImage(t.Context(), &runtimeapi.ImageSpec{Image: "busybox"}, nil, nil)
 	require.NoError(t, err)
 	h.container, err = fake.CreateContainer(t.Context(), h.sandbox, &runtimeapi.ContainerConfig{
@@ -70,7 +70,7 @@ func newHouse(t *testing.T, s serve.Streams, change ...func(*serve.Server)) *hou
 	return h
 }
 
-func (h *house) exec(o runtime.StreamOptions, cmd ...string) *url.URL {
+func (h *streamServer) exec(o runtime.StreamOptions, cmd ...string) *url.URL {
 	h.t.Helper()
 	resp, err := h.client.Exec(h.t.Context(), &runtimeapi.ExecRequest{
 		ContainerId: h.container, Cmd: cmd, Stdin: o.Stdin, Stdout: o.Stdout, Stderr: o.Stderr, Tty: o.TTY,
@@ -78,19 +78,19 @@ func (h *house) exec(o runtime.StreamOptions, cmd ...string) *url.URL {
 	return h.url(resp.GetUrl(), err)
 }
 
-func (h *house) attach() *url.URL {
+func (h *streamServer) attach() *url.URL {
 	h.t.Helper()
 	resp, err := h.client.Attach(h.t.Context(), &runtimeapi.AttachRequest{ContainerId: h.container, Stdout: true})
 	return h.url(resp.GetUrl(), err)
 }
 
-func (h *house) forward(ports ...int32) *url.URL {
+func (h *streamServer) forward(ports ...int32) *url.URL {
 	h.t.Helper()
 	resp, err := h.client.PortForward(h.t.Context(), &runtimeapi.PortForwardRequest{PodSandboxId: h.sandbox, Port: ports})
 	return h.url(resp.GetUrl(), err)
 }
 
-func (h *house) url(raw string, err error) *url.URL {
+func (h *streamServer) url(raw string, err error) *url.URL {
 	h.t.Helper()
 	require.NoError(h.t, err)
 	u, err := url.Parse(raw)
@@ -99,7 +99,7 @@ func (h *house) url(raw string, err error) *url.URL {
 }
 
 func TestExecPassesInputOutputAndTheCode(t *testing.T) {
-	h := newHouse(t, streams{exec: func(_ context.Context, cmd []string, s runtime.Streams) (int32, error) {
+	h := newStreamServer(t, streams{exec: func(_ context.Context, cmd []string, s runtime.Streams) (int32, error) {
 		in, err := io.ReadAll(s.Stdin)
 		fmt.Fprintf(s.Stdout, "%s %s", cmd, in)
 		fmt.Fprint(s.Stderr, "oops")
@@ -117,7 +117,7 @@ func TestExecPassesInputOutputAndTheCode(t *testing.T) {
 }
 
 func TestExecHasATerminalAndItsSizes(t *testing.T) {
-	h := newHouse(t, streams{exec: func(ctx context.Context, _ []string, s runtime.Streams) (int32, error) {
+	h := newStreamServer(t, streams{exec: func(ctx context.Context, _ []string, s runtime.Streams) (int32, error) {
 		if !s.TTY || s.Stderr != nil || s.Stdin != nil {
 			return 0, errors.New("wrong streams")
 		}
@@ -143,7 +143,7 @@ func TestExecHasATerminalAndItsSizes(t *testing.T) {
 
 func TestErrorsOfStreamsReachTheClient(t *testing.T) {
 	boom := errors.New("boom")
-	h := newHouse(t, streams{
+	h := newStreamServer(t, streams{
 		exec:    func(context.Context, []string, runtime.Streams) (int32, error) { return 0, boom },
 		attach:  func(context.Context, runtime.Streams) error { return boom },
 		forward: func(context.Context, int32, io.ReadWriteCloser) error { return boom },
@@ -157,7 +157,7 @@ func TestErrorsOfStreamsReachTheClient(t *testing.T) {
 }
 
 func TestPortForwardCopiesBothWays(t *testing.T) {
-	h := newHouse(t, streams{forward: func(_ context.Context, port int32, conn io.ReadWriteCloser) error {
+	h := newStreamServer(t, streams{forward: func(_ context.Context, port int32, conn io.ReadWriteCloser) error {
 		in := make([]byte, 5)
 		if _, err := io.ReadFull(conn, in); err != nil {
 			return err
@@ -186,7 +186,7 @@ func TestStreamsEndWithTheirClientAndWithTheServer(t *testing.T) {
 		over <- what
 		return ctx.Err()
 	}
-	h := newHouse(t, streams{
+	h := newStreamServer(t, streams{
 		exec:    func(ctx context.Context, _ []string, _ runtime.Streams) (int32, error) { return 0, until(ctx, "exec") },
 		attach:  func(ctx context.Context, _ runtime.Streams) error { return until(ctx, "attach") },
 		forward: func(ctx context.Context, _ int32, _ io.ReadWriteCloser) error { return until(ctx, "forward") },
@@ -225,7 +225,7 @@ func TestStreamsEndWithTheirClientAndWithTheServer(t *testing.T) {
 }
 
 func TestAURLIsGoodForOneConnectionOfItsKind(t *testing.T) {
-	h := newHouse(t, streams{exec: func(context.Context, []string, runtime.Streams) (int32, error) { return 0, nil }})
+	h := newStreamServer(t, streams{exec: func(context.Context, []string, runtime.Streams) (int32, error) { return 0, nil }})
 	s := runtime.Streams{Stdout: io.Discard}
 	u := h.exec(s.Options(), "x")
 	assert.Regexp(t, `^http://127\.0\.0\.1:\d+/exec/[A-Z2-7]{26}$`, u.String())
@@ -246,7 +246,7 @@ func TestAURLIsGoodForOneConnectionOfItsKind(t *testing.T) {
 }
 
 func TestInvalidStreamsAreRejected(t *testing.T) {
-	h := newHouse(t, nil)
+	h := newStreamServer(t, nil)
 	_, err := h.client.Exec(t.Context(), &runtimeapi.ExecRequest{ContainerId: "absent", Stdout: true})
 	assert.Equal(t, codes.NotFound, status.Code(err), "the service is asked first")
 	for want, req := range map[string]*runtimeapi.ExecRequest{
@@ -269,7 +269,7 @@ func TestInvalidStreamsAreRejected(t *testing.T) {
 func TestAClientThatOpensNoStreamsIsDropped(t *testing.T) {
 	var stopped time.Time
 	t.Cleanup(func() { assert.Less(t, time.Since(stopped), 90*time.Second) }) // after the server's
-	h := newHouse(t, streams{}, func(s *serve.Server) { s.SetCreation(time.Hour) })
+	h := newStreamServer(t, streams{}, func(s *serve.Server) { s.SetCreation(time.Hour) })
 	u := h.forward(80)
 	conn, err := net.Dial("tcp", u.Host)
 	require.NoError(t, err)

@@ -31,15 +31,15 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// A verdict is what a kubelet does with a configuration.
-type verdict struct {
+// An outcome is what a kubelet does with a configuration.
+type outcome struct {
 	Warning string   `json:"warning,omitempty"` // of decoding
 	Errors  []string `json:"errors,omitempty"`  // any of them prevents the start
 }
 
-// The configurations and the verdicts are in kube/kubelet/config/testdata, where a test
-// compares the verdicts with those of that package.
-func TestTheVerdictsOfTheKubelet(t *testing.T) {
+// The configurations and the validations are in kube/kubelet/config/testdata, where a test
+// compares the validations with those of that package.
+func TestTheValidationsOfTheKubelet(t *testing.T) {
 	dir := "kube/kubelet/config/testdata/"
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", filepath.FromSlash(dir), "configurations.yaml"))
 	if err != nil {
@@ -50,30 +50,30 @@ func TestTheVerdictsOfTheKubelet(t *testing.T) {
 		t.Fatal(err)
 	}
 	gates := utilfeature.DefaultMutableFeatureGate
-	verdicts := map[string]verdict{}
+	validations := map[string]outcome{}
 	for name, fields := range configurations {
 		// The checks read the gates of the process.
 		utilfeature.DefaultMutableFeatureGate = gates.DeepCopy()
 		utilfeature.DefaultFeatureGate = utilfeature.DefaultMutableFeatureGate
-		v := judge(t, complete(t, fields))
+		v := validate(t, complete(t, fields))
 		slices.Sort(v.Errors)
-		verdicts[name] = v
+		validations[name] = v
 	}
 	utilfeature.DefaultMutableFeatureGate, utilfeature.DefaultFeatureGate = gates, gates
 	var out strings.Builder
-	fmt.Fprintf(&out, "# The verdicts of kubelet %s about configurations.yaml, by \"go test ./facts -update\" in tools/kubernetes.\n", version(t))
-	for _, name := range slices.Sorted(maps.Keys(verdicts)) {
-		one, err := yaml.Marshal(map[string]verdict{name: verdicts[name]})
+	fmt.Fprintf(&out, "# The validations of kubelet %s about configurations.yaml, by \"go test ./facts -update\" in tools/kubernetes.\n", version(t))
+	for _, name := range slices.Sorted(maps.Keys(validations)) {
+		one, err := yaml.Marshal(map[string]outcome{name: validations[name]})
 		if err != nil {
 			t.Fatal(err)
 		}
 		out.Write(one)
 	}
-	compare(t, dir+"verdicts.yaml", out.String())
+	compare(t, dir+"validations.yaml", out.String())
 }
 
 // complete adds the version and the kind, and converts flow style to JSON, as which a kubelet
-// reads it. Cgroup v1 is accepted, so that the verdicts do not depend on the machine.
+// reads it. Cgroup v1 is accepted, so that the validations do not depend on the machine.
 func complete(t *testing.T, fields string) []byte {
 	t.Helper()
 	const head = "apiVersion: kubelet.config.k8s.io/v1beta1, kind: KubeletConfiguration, failCgroupV1: false, "
@@ -88,7 +88,7 @@ func complete(t *testing.T, fields string) []byte {
 	return text
 }
 
-func judge(t *testing.T, text []byte) (v verdict) {
+func validate(t *testing.T, text []byte) (v outcome) {
 	var gates struct{ FeatureGates map[string]bool }
 	if err := yaml.Unmarshal(text, &gates); err == nil {
 		// A kubelet panics with this error.

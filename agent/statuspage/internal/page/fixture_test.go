@@ -73,8 +73,8 @@ func node(pods int) page.Node {
 		Conditions: []string{"MemoryPressure"},
 		Signals:    signals(),
 		Images: page.Images{Disk: "The disk of the images is 41 % full.", Goes: "Nothing would go now.", Bytes: 300 << 20, List: []page.Image{
-			{Name: "registry.example/old:1.0", Bytes: 200 << 20, Verdict: "unused", Goes: true, Why: "unused for 3 weeks"},
-			{Name: "registry.example/web:1.2", Bytes: 100 << 20, Verdict: "in use", Why: "container default/web-0[server]"},
+			{Name: "registry.example/old:1.0", Bytes: 200 << 20, Class: "unused", Goes: true, Why: "unused for 3 weeks"},
+			{Name: "registry.example/web:1.2", Bytes: 100 << 20, Class: "in use", Why: "container default/web-0[server]"},
 		}},
 		Events: []page.Event{
 			{First: ago(time.Hour), Last: ago(12 * time.Second), Count: 41, Warning: true, Reason: "BackOff", Object: "default/crash[server]", UID: "uid-crash", Message: "Back-off restarting failed container server in pod crash_default(uid-crash)"},
@@ -125,7 +125,7 @@ func allOf(evil string) page.Node {
 	n.Problems, n.Conditions = []string{evil}, []string{evil}
 	n.Signals = append(n.Signals, page.Signal{Name: evil, Capacity: -1, Met: evil, Points: []page.Point{{At: noon, Available: -5}}, Lines: []page.Line{{Text: evil}}})
 	n.Images.Disk, n.Images.Goes = evil, evil
-	n.Images.List = append(n.Images.List, page.Image{Name: evil, Verdict: evil, Why: evil})
+	n.Images.List = append(n.Images.List, page.Image{Name: evil, Class: evil, Why: evil})
 	n.Events = append(n.Events, page.Event{Last: noon, Count: 2, Reason: evil, Object: evil, UID: evil, Message: evil})
 	return n
 }
@@ -151,7 +151,7 @@ func verbose() page.Node {
 		n.Events = append(n.Events, page.Event{First: noon, Last: noon, Count: 3, Warning: true, Reason: long, Object: long, Message: long})
 	}
 	for range 1000 {
-		n.Images.List = append(n.Images.List, page.Image{Name: long, Verdict: long, Why: long})
+		n.Images.List = append(n.Images.List, page.Image{Name: long, Class: long, Why: long})
 	}
 	return n
 }

@@ -179,11 +179,11 @@ type Images struct {
 
 // An Image of the node.
 type Image struct {
-	Name    string
-	Bytes   uint64
-	Goes    bool
-	Verdict string // "in use", "unused"
-	Why     string
+	Name  string
+	Bytes uint64
+	Goes  bool
+	Class string // "in use", "unused"
+	Why   string
 }
 
 // An Event, with the number of its repetitions.

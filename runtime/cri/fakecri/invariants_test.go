@@ -49,7 +49,7 @@ func (l *lawyer) observe(c fakecri.Change) {
 
 // For random calls and faults, the transitions of states are valid, names are unique,
 // and everything can be removed at the end.
-func TestRandomCallsKeepTheLaws(t *testing.T) {
+func TestInvariantsHoldForRandomCalls(t *testing.T) {
 	for seed := range uint64(10) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { randomCalls(t, seed) })
@@ -58,10 +58,10 @@ func TestRandomCallsKeepTheLaws(t *testing.T) {
 }
 
 func randomCalls(t *testing.T, seed uint64) {
-	law := &lawyer{t, map[string]fakecri.State{}, map[string]string{}}
+	invariant := &lawyer{t, map[string]fakecri.State{}, map[string]string{}}
 	end := time.Now().Add(10 * time.Minute)
 	r := newRuntime(t, fakecri.Config{
-		Observe: law.observe,
+		Observe: invariant.observe,
 		Behaviors: fakecri.Behaviors{Containers: map[string]fakecri.Behavior{
 			"slow": {StartDelay: time.Second, StopDelay: 3 * time.Second},
 			"deaf": {IgnoreTerm: true},
@@ -107,7 +107,7 @@ func randomCalls(t *testing.T, seed uint64) {
 	containers, err := r.ListContainers(t.Context(), nil)
 	require.NoError(t, err)
 	assert.Empty(t, containers)
-	assert.Empty(t, law.running)
+	assert.Empty(t, invariant.running)
 }
 
 // randomCall makes one random call about one of a few pods and ignores the response.

@@ -12,14 +12,14 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// killPromises are those of [runtime.Runtime] on KillPod.
-var killPromises = []promise{
+// killRequirements are those of [runtime.Runtime] on KillPod.
+var killRequirements = []requirement{
 	{
 		name:     "KillSendsSIGTERM",
 		text:     "KillPod first sends SIGTERM to every container, and returns nil only when no container of the pod runs; exited containers are kept, so that their exits can be read.",
 		contract: "Runtime.KillPod: TERM, the grace period, KILL",
 		cause:    "the backend's delete is used, which kills containers or removes their exits",
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			t.settled(func(settle func()) error {
 				pod := t.pod(v1.RestartPolicyAlways, named("a", t.suite.Containers.Long), named("b", t.suite.Containers.Long))
 				pod.Spec.TerminationGracePeriodSeconds = seconds(2 * t.suite.Timing.Timeout)
@@ -49,7 +49,7 @@ var killPromises = []promise{
 		text:     "Killing a pod that does not run, or that does not exist, is not an error.",
 		contract: "Runtime.KillPod: killing a pod that does not run, or that does not exist, is not an error",
 		cause:    "the backend's not-found error is returned",
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			t.kill(pod, nil) // never existed
 			if p := t.listed(pod.UID); p != nil {
@@ -70,7 +70,7 @@ var killPromises = []promise{
 		contract: "Runtime.KillPod (rt-108)",
 		cause:    "KillPod returns when the stop was requested, not when it is complete",
 		needs:    []string{"Containers.Stubborn"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			t.settled(func(settle func()) error {
 				pod := t.pod(v1.RestartPolicyAlways, named("stubborn", t.suite.Containers.Stubborn), named("long", t.suite.Containers.Long))
 				t.up(pod)
@@ -88,7 +88,7 @@ var killPromises = []promise{
 		contract: "KillRequest.GracePeriodSeconds (rt-108)",
 		cause:    "deletionGracePeriodSeconds is ignored, or the backend's default is used",
 		needs:    []string{"Containers.Stubborn"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			far, near := seconds(3*t.suite.Timing.Timeout), new(int64(3))
 			t.settled(func(settle func()) error {
 				var kills sync.WaitGroup
@@ -129,7 +129,7 @@ var killPromises = []promise{
 		contract: "KillRequest.Pod: the values that the runtime stored when it created the containers are used (rt-15, rt-108)",
 		cause:    "the grace period is not recorded with the container (a label, an annotation, a file)",
 		needs:    []string{"Containers.Stubborn"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			t.settled(func(settle func()) error {
 				pod := t.pod(v1.RestartPolicyAlways, named("stubborn", t.suite.Containers.Stubborn), named("long", t.suite.Containers.Long))
 				pod.Spec.TerminationGracePeriodSeconds = new(int64(3))
@@ -155,7 +155,7 @@ var killPromises = []promise{
 		contract: "Runtime.KillPod: when ctx is done it returns ctx's error immediately",
 		cause:    "the stop is one long call of the backend that cannot be canceled or repeated",
 		needs:    []string{"Containers.Stubborn"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			const short = 300 * time.Millisecond
 			t.settled(func(settle func()) error {
 				pod := t.pod(v1.RestartPolicyAlways, named("stubborn", t.suite.Containers.Stubborn))
@@ -187,7 +187,7 @@ var killPromises = []promise{
 		text:     "KillPod of a pod whose containers have exited stops its sandboxes and keeps the exit codes.",
 		contract: "Runtime.KillPod: exited containers stay, so that their exit can be read",
 		cause:    "the backend's delete is used, which removes the containers",
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyNever, named("short", t.suite.Containers.Exit(5)))
 			t.syncUntil(pod, "short has exited", exited("short"))
 			t.kill(pod, nil)
@@ -204,7 +204,7 @@ var killPromises = []promise{
 		contract: "KillRequest.GracePeriodSeconds (the kubelet's minimum of two seconds is allowed)",
 		cause:    "0 is treated as not set, and the pod's own grace period is used",
 		needs:    []string{"Containers.Stubborn"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyAlways, named("stubborn", t.suite.Containers.Stubborn))
 			pod.Spec.TerminationGracePeriodSeconds = seconds(3 * t.suite.Timing.Timeout)
 			t.up(pod)
@@ -219,7 +219,7 @@ var killPromises = []promise{
 		text:     "KillPod with the pod status of the caller has the same effect as without.",
 		contract: "KillRequest.Status",
 		cause:    "the status is used where the current state is required, or the two are mixed",
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long), named("short", t.suite.Containers.Exit(5)))
 			t.sync(pod)
 			s := t.await(pod.UID, "short has exited", exited("short"))
@@ -238,7 +238,7 @@ var killPromises = []promise{
 		text:     "KillPod returns nil only when no container of the pod runs, and none starts later: starts of a canceled SyncPod are stopped as well.",
 		contract: "Runtime.KillPod, Runtime.SyncPod",
 		cause:    "a start continues in the background after its caller has returned, and KillPod lists the containers before it completes",
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			for d := time.Millisecond; d <= 300*time.Millisecond && d < t.suite.Timing.Timeout/4; d *= 4 {
 				pod := t.pod(v1.RestartPolicyAlways, named("a", t.suite.Containers.Long), named("b", t.suite.Containers.Long))
 				ctx, cancel := context.WithTimeout(t.Context(), d)
@@ -261,7 +261,7 @@ var killPromises = []promise{
 		contract: "Runtime: for different pods they run in parallel",
 		cause:    "one lock or one worker for all kills",
 		needs:    []string{"Containers.Stubborn"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			t.settled(func(settle func()) error {
 				slow := t.pod(v1.RestartPolicyAlways, named("stubborn", t.suite.Containers.Stubborn))
 				quick := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
@@ -296,7 +296,7 @@ var killPromises = []promise{
 		contract: "Lister.Pods: created by this agent or by an earlier one; KillRequest.Pod (rt-15)",
 		cause:    "the grace period is kept in memory",
 		needs:    []string{"Backend.Reopen", "Containers.Stubborn"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			t.settled(func(settle func()) error {
 				pod := t.pod(v1.RestartPolicyAlways, named("stubborn", t.suite.Containers.Stubborn))
 				pod.Spec.TerminationGracePeriodSeconds = new(int64(3))
@@ -321,7 +321,7 @@ var killPromises = []promise{
 // settled calls check, whose settle waits for the containers that it has started to handle
 // SIGTERM. How long that takes is not known: check is repeated with ten times and a hundred
 // times the wait, and only the error of the last call fails t.
-func (t *trial) settled(check func(settle func()) error) {
+func (t *checkT) settled(check func(settle func()) error) {
 	t.Helper()
 	var err error
 	for polls := 10; polls <= 1000; polls *= 10 {
@@ -336,7 +336,7 @@ func (t *trial) settled(check func(settle func()) error) {
 
 // took checks that got is at least want, less a tenth because runtimes measure from
 // the arrival of the request, and at most want plus Timing.Timeout.
-func (t *trial) took(got, want time.Duration) error {
+func (t *checkT) took(got, want time.Duration) error {
 	if got < want-want/10 || got > want+t.suite.Timing.Timeout {
 		return fmt.Errorf("KillPod took %v; it should take %v", got, want)
 	}
@@ -344,7 +344,7 @@ func (t *trial) took(got, want time.Duration) error {
 }
 
 // killed checks that the newest instance of a container was terminated with KILL.
-func (t *trial) killed(s *runtime.PodStatus, name string) error {
+func (t *checkT) killed(s *runtime.PodStatus, name string) error {
 	t.Helper()
 	if t.container(s, name).ExitCode != exitKILL {
 		return fmt.Errorf("%s has not exited with %d; the pod is\n%s", name, exitKILL, describe(s))
@@ -355,7 +355,7 @@ func (t *trial) killed(s *runtime.PodStatus, name string) error {
 func seconds(d time.Duration) *int64 { return new(int64(d / time.Second)) }
 
 // killUntilDone kills the pod, at once, until that succeeds.
-func (t *trial) killUntilDone(pod *v1.Pod) {
+func (t *checkT) killUntilDone(pod *v1.Pod) {
 	t.Helper()
 	for begun := time.Now(); ; t.pause(t.suite.Timing.PollInterval) {
 		err := t.rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod, GracePeriodSeconds: new(int64(0))})

@@ -19,7 +19,7 @@ import (
 )
 
 // checkPlan checks the invariants of every plan, and returns the plan.
-func checkPlan(t testing.TB, s *scene) plan.Plan {
+func checkPlan(t testing.TB, s *model) plan.Plan {
 	t.Helper()
 	pod, status, probes, counts := s.pod.DeepCopy(), cloneStatus(s.status), cloneProbes(s.probes), maps.Clone(s.counts)
 	p := s.plan()
@@ -108,7 +108,7 @@ func checkJSON(t testing.TB, p plan.Plan) {
 
 // checkRemovals checks that a restart of all containers does nothing else, and removes
 // each instance once.
-func checkRemovals(t testing.TB, s *scene, p plan.Plan) {
+func checkRemovals(t testing.TB, s *model, p plan.Plan) {
 	t.Helper()
 	if len(p.Remove) == 0 {
 		return
@@ -149,7 +149,7 @@ func checkRemovals(t testing.TB, s *scene, p plan.Plan) {
 
 // checkResizes checks that only running containers that are kept are resized, and only
 // if their resources change.
-func checkResizes(t testing.TB, s *scene, p plan.Plan) {
+func checkResizes(t testing.TB, s *model, p plan.Plan) {
 	t.Helper()
 	seen := make(map[string]bool)
 	for _, r := range p.Resize {
@@ -165,7 +165,7 @@ func checkResizes(t testing.TB, s *scene, p plan.Plan) {
 
 // checkRest applies plans, with init containers that succeed, until there
 // is nothing to do (inv-16).
-func checkRest(t testing.TB, s *scene) {
+func checkRest(t testing.TB, s *model) {
 	t.Helper()
 	s.backoff = nil
 	rounds := len(s.pod.Spec.InitContainers) + 2
@@ -210,7 +210,7 @@ func checkRest(t testing.TB, s *scene) {
 
 // passProbes sets the startup probe of every running instance without a result to
 // success, and reports whether there was any.
-func (s *scene) passProbes() (any bool) {
+func (s *model) passProbes() (any bool) {
 	if s.probes == nil {
 		return false
 	}
@@ -224,7 +224,7 @@ func (s *scene) passProbes() (any bool) {
 }
 
 // checkCopies checks that no two instances of one name run.
-func (s *scene) checkCopies(t testing.TB, said ...string) {
+func (s *model) checkCopies(t testing.TB, said ...string) {
 	t.Helper()
 	if s.pod.DeletionTimestamp != nil {
 		return // whose end is not the planner's
@@ -240,7 +240,7 @@ func (s *scene) checkCopies(t testing.TB, said ...string) {
 
 // over reports whether every regular container of the newest sandbox has terminated and
 // will not restart.
-func (s *scene) over() bool {
+func (s *model) over() bool {
 	for i := range s.pod.Spec.Containers {
 		c := &s.pod.Spec.Containers[i]
 		inst := s.status.Container(c.Name)
@@ -260,7 +260,7 @@ func (s *scene) over() bool {
 
 // untidy reports whether the status contains instances that the engine itself never
 // leaves behind: one in state unknown, or one running in a former sandbox.
-func (s *scene) untidy() bool {
+func (s *model) untidy() bool {
 	for _, inst := range s.status.Containers {
 		former := len(s.status.Sandboxes) == 0 || inst.SandboxID != s.status.Sandboxes[0].ID
 		if inst.State == runtime.ContainerUnknown || inst.State == runtime.ContainerRunning && former {
@@ -274,7 +274,7 @@ func (s *scene) untidy() bool {
 // each init container before it has succeeded or, if it is a sidecar, has been started
 // in that sandbox. It requires that containers are started by plans
 // only.
-func checkOrder(t testing.TB, s *scene, p plan.Plan) {
+func checkOrder(t testing.TB, s *model, p plan.Plan) {
 	t.Helper()
 	inSandbox := func(name string) *runtime.ContainerStatus {
 		for i := range s.status.Containers {
@@ -365,7 +365,7 @@ func live(t testing.TB, d *dice, steps int) {
 	}
 }
 
-func TestLawsHoldOfRandomPods(t *testing.T) {
+func TestInvariantsHoldForRandomPods(t *testing.T) {
 	seed := seedrun.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	for range 300 {
@@ -373,18 +373,18 @@ func TestLawsHoldOfRandomPods(t *testing.T) {
 		for i := range d.bytes {
 			d.bytes[i] = byte(rng.Uint32())
 		}
-		laws(t, d.bytes)
+		checkInvariants(t, d.bytes)
 	}
 }
 
-// laws checks all invariants with the choices in data.
-func laws(t testing.TB, data []byte) {
+// checkInvariants checks all invariants with the choices in data.
+func checkInvariants(t testing.TB, data []byte) {
 	defer func() {
 		if t.Failed() {
 			t.Logf("choices: %v", data)
 		}
 	}()
-	s := randomScene(t, &dice{bytes: data})
+	s := randomModel(t, &dice{bytes: data})
 	checkPlan(t, s)
 	s.sort()
 	checkRest(t, s)
@@ -401,7 +401,7 @@ func FuzzCompute(f *testing.F) {
 		}
 		f.Add(seed)
 	}
-	f.Fuzz(func(t *testing.T, data []byte) { laws(t, data) })
+	f.Fuzz(func(t *testing.T, data []byte) { checkInvariants(t, data) })
 }
 
 func cloneProbes(p *runtime.ProbeResults) *runtime.ProbeResults {

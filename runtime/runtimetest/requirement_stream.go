@@ -21,16 +21,16 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// streamPromises are those of [runtime.StreamExecer], [runtime.Attacher],
+// streamRequirements are those of [runtime.StreamExecer], [runtime.Attacher],
 // [runtime.PortForwarder] and [runtime.StreamServer].
-var streamPromises = []promise{
+var streamRequirements = []requirement{
 	{
 		name:     "StreamExecReturnsOutputAndExitCode",
 		text:     "StreamExec runs a command in the container until it exits, writes its output to the caller's Stdout, and returns its exit code.",
 		contract: "StreamExecer.StreamExec",
 		cause:    "the exit code after the streams is not read",
 		needs:    []string{"StreamExecer", "Commands.Print", "Commands.Block"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			id := t.container(t.up(pod), "long").ID
 			rt := as[runtime.StreamExecer](t)
@@ -64,7 +64,7 @@ var streamPromises = []promise{
 		contract: "Streams.Stdin; StreamExecer.StreamExec",
 		cause:    "the end of the input is not passed on, or the call returns before the output has been read",
 		needs:    []string{"StreamExecer", "Commands.Echo"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			id := t.running().ID
 			want := strings.Repeat("0123456789abcdef", 1<<12) // more than a pipe holds
 			var out bytes.Buffer
@@ -80,7 +80,7 @@ var streamPromises = []promise{
 		contract: "Streams",
 		cause:    "standard error is not requested, or a nil Writer is written to",
 		needs:    []string{"StreamExecer", "Commands.PrintErr"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			id := t.running().ID
 			var out, errs bytes.Buffer
 			code, err := t.stream(t.Context(), id, t.suite.Commands.PrintErr("oops", 3), runtime.Streams{Stdout: &out, Stderr: &errs})
@@ -104,7 +104,7 @@ var streamPromises = []promise{
 		contract: "StreamExecer.StreamExec, Streams; errors of package runtime",
 		cause:    "the call waits for the command, or for an input without end",
 		needs:    []string{"StreamExecer", "Commands.Block"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			id := t.running().ID
 			input, typing := io.Pipe() // never written to
 			defer typing.Close()
@@ -134,7 +134,7 @@ var streamPromises = []promise{
 		contract: "Streams.Resize",
 		cause:    "rows and columns are swapped, or only the first size is passed on",
 		needs:    []string{"StreamExecer", "Commands.Size"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			id := t.running().ID
 			ctx, cancel := context.WithCancel(t.Context())
 			out, sizes, done := new(lines), make(chan runtime.TerminalSize, 1), make(chan error, 1)
@@ -171,7 +171,7 @@ var streamPromises = []promise{
 		contract: "Attacher.Attach",
 		cause:    "a new process is started instead, or the container's input is closed with the first attached client",
 		needs:    []string{"Attacher", "Containers.Repeats"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			c := named("repeats", t.suite.Containers.Repeats)
 			c.Stdin = true
 			pod := t.pod(v1.RestartPolicyNever, c)
@@ -225,7 +225,7 @@ var streamPromises = []promise{
 		contract: "PortForwarder.PortForward",
 		cause:    "conn is not closed, or the error of the remote end is dropped",
 		needs:    []string{"PortForwarder", "Containers.Listens"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			const port, silent = 18573, 18574
 			pod := t.pod(v1.RestartPolicyNever, named("greets", t.suite.Containers.Listens(port)))
 			t.up(pod)
@@ -267,7 +267,7 @@ var streamPromises = []promise{
 		contract: "StreamServer",
 		cause:    "the URL is derived from the ID alone, so that it is not secret",
 		needs:    []string{"StreamServer"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			id := t.container(t.up(pod), "long").ID
 			rt := as[runtime.StreamServer](t)
@@ -306,7 +306,7 @@ var streamPromises = []promise{
 
 // stream calls StreamExec and skips the check if that is not supported. It does not
 // wait for a command that does not receive the end of its input.
-func (t *trial) stream(ctx context.Context, id string, cmd []string, s runtime.Streams) (int32, error) {
+func (t *checkT) stream(ctx context.Context, id string, cmd []string, s runtime.Streams) (int32, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, t.suite.Timing.Timeout)
 	defer cancel()

@@ -12,15 +12,15 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// inspectPromises are those of [runtime.Lister] on side effects, on identifiers,
+// inspectRequirements are those of [runtime.Lister] on side effects, on identifiers,
 // on contexts, and on concurrent calls.
-var inspectPromises = []promise{
+var inspectRequirements = []requirement{
 	{
 		name:     "InspectionHasNoSideEffects",
 		text:     "A Lister changes nothing: an inspection neither restarts exited containers nor affects running ones.",
 		contract: "Lister",
 		cause:    "an inspection also reconciles, or restarts containers that the backend reports as failed",
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long), named("short", t.suite.Containers.Exit(1)))
 			t.sync(pod)
 			want := t.await(pod.UID, "short has exited", exited("short"))
@@ -39,7 +39,7 @@ var inspectPromises = []promise{
 		text:     "Pods lists every pod that has a container or sandbox in the runtime, running or not: a killed pod is still listed, with its containers exited and no sandbox ready.",
 		contract: "Lister.Pods",
 		cause:    "only running objects are requested from the backend",
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			t.up(pod)
 			t.kill(pod, nil)
@@ -62,7 +62,7 @@ var inspectPromises = []promise{
 		text:     "The ID of a container or a sandbox is unique on the node and over time: other pods and later instances with the same names have other IDs.",
 		contract: "Container.ID, Sandbox.ID, ContainerStatus.ID",
 		cause:    "IDs are derived from names",
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pods := []*v1.Pod{
 				t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Containers.Exit(1))),
 				t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Containers.Exit(1))),
@@ -92,7 +92,7 @@ var inspectPromises = []promise{
 		text:     "PodStatus.IPs are those of the newest sandbox if it is ready, and empty if it is not.",
 		contract: "PodStatus.IPs, SandboxStatus (rt-8)",
 		cause:    "only Sandboxes[0].IPs is set; or addresses are cached and reported after the pod has lost them",
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			s := t.up(pod)
 			if len(s.IPs) == 0 && len(s.Sandboxes) > 0 && len(s.Sandboxes[0].IPs) > 0 {
@@ -112,7 +112,7 @@ var inspectPromises = []promise{
 		text:     "When ctx is done Pods and PodStatus return. If they fail for that reason, their error is ctx's and the result is nil: containers missing from a partial list would be taken for removed.",
 		contract: "Lister, Lister.Pods, errors of package runtime",
 		cause:    "the backend's error is returned without ctx's, or a partial result is returned with the error",
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			t.up(pod)
 			past, cancelPast := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
@@ -139,7 +139,7 @@ var inspectPromises = []promise{
 		text:     "Lists are consistent at any time: while other pods are created and removed, every list has each pod once, and all pods that do not change, with their state.",
 		contract: "Lister; package runtime, Concurrency",
 		cause:    "the list is assembled from several reads between which the state changes, or from state in the middle of an update",
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			still := t.pod(v1.RestartPolicyAlways, named("a", t.suite.Containers.Long), named("b", t.suite.Containers.Long))
 			t.up(still)
 			want := fmt.Sprint(*t.listed(still.UID))
@@ -199,7 +199,7 @@ var inspectPromises = []promise{
 		text:     "The caller owns each result: the results of concurrent calls share no memory, except ContainerStatus.Resources.",
 		contract: "Lister; ContainerStatus.Resources",
 		cause:    "concurrent calls are merged into one, and its result is returned to all",
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			t.up(pod)
 			const callers = 4

@@ -10,7 +10,7 @@ import (
 
 // What could harm a node, or other pods on it, if it were run as it is written: each
 // is refused (src-20), and by the name of its field.
-func TestWhatWouldHurtANodeIsRefused(t *testing.T) {
+func TestDangerousManifestsAreRejected(t *testing.T) {
 	const (
 		pod   = "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n"
 		c     = "  containers:\n  - name: a\n    image: x\n"

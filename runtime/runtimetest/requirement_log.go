@@ -14,15 +14,15 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// logPromises are those of [runtime.LogReader] and [runtime.LogRotator].
-var logPromises = []promise{
+// logRequirements are those of [runtime.LogReader] and [runtime.LogRotator].
+var logRequirements = []requirement{
 	{
 		name:     "LogPathIsHostFile",
 		text:     "LogPath returns an absolute path on this host of a file with the output of the container in the CRI's format; ContainerStatus.LogPath is the same. It does not change when the container exits.",
 		contract: "LogReader.LogPath, ContainerStatus.LogPath",
 		cause:    "the path is inside a virtual machine, or lines lack the time and the stream",
 		needs:    []string{"LogReader", "Containers.Prints"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyNever, named("prints", t.suite.Containers.Prints("hello, log")))
 			c := t.container(t.up(pod), "prints")
 			path := t.logPath(c.ID)
@@ -48,7 +48,7 @@ var logPromises = []promise{
 		contract: "LogReader.LogPath; package runtime, Vocabulary",
 		cause:    "logs are named after the container, not after its instance",
 		needs:    []string{"LogReader"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Containers.Exit(1)), named("long", t.suite.Containers.Long))
 			s := t.syncUntil(pod, "flappy was restarted", restarted("flappy"))
 			seen := map[string]string{}
@@ -67,7 +67,7 @@ var logPromises = []promise{
 		contract: "LogReader, LogRotator; errors of package runtime",
 		cause:    "the path is derived from the ID without checking that the container exists",
 		needs:    []string{"LogReader"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			id := t.running().ID + "-not"
 			if path, err := as[runtime.LogReader](t).LogPath(t.Context(), id); !errors.Is(err, runtime.ErrNotFound) {
 				t.unlessUnsupported(err)
@@ -87,7 +87,7 @@ var logPromises = []promise{
 		contract: "LogRotator.ReopenLog",
 		cause:    "the runtime keeps the old file open, and the new one remains empty",
 		needs:    []string{"LogReader", "LogRotator", "Containers.Prints"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyNever, named("prints", t.suite.Containers.Prints("hello, log")))
 			id := t.container(t.up(pod), "prints").ID
 			path := t.logPath(id)
@@ -114,7 +114,7 @@ var logPromises = []promise{
 	},
 }
 
-func (t *trial) logPath(id string) string {
+func (t *checkT) logPath(id string) string {
 	t.Helper()
 	path, err := as[runtime.LogReader](t).LogPath(t.Context(), id)
 	if err != nil {
@@ -125,7 +125,7 @@ func (t *trial) logPath(id string) string {
 }
 
 // logHas waits until the file has the text, and returns all of it.
-func (t *trial) logHas(path, want string) string {
+func (t *checkT) logHas(path, want string) string {
 	t.Helper()
 	for begun := time.Now(); ; t.pause(t.suite.Timing.PollInterval) {
 		text, err := os.ReadFile(path)
@@ -150,7 +150,7 @@ func criLine(line string) bool {
 
 // unlessUnsupported skips the check if err is ErrUnsupported: the runtime has the
 // method but does not support it.
-func (t *trial) unlessUnsupported(err error) {
+func (t *checkT) unlessUnsupported(err error) {
 	t.Helper()
 	if errors.Is(err, runtime.ErrUnsupported) {
 		if !errors.Is(err, errors.ErrUnsupported) {

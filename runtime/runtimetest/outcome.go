@@ -7,58 +7,58 @@ import (
 	"testing"
 )
 
-// A verdict is the result of one check.
-type verdict int
+// A outcome is the result of one check.
+type outcome int
 
 const (
-	kept verdict = iota
-	broken
+	met outcome = iota
+	violated
 	gap
 	notApplicable
 )
 
-func (k *run) judge(name string, v verdict) {
+func (k *run) record(name string, v outcome) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.verdicts == nil {
-		k.verdicts = map[verdict][]string{}
+	if k.outcomes == nil {
+		k.outcomes = map[outcome][]string{}
 	}
-	k.verdicts[v] = append(k.verdicts[v], name)
+	k.outcomes[v] = append(k.outcomes[v], name)
 }
 
-// summary returns the number of checks per verdict. Checks excluded by -run have none.
+// summary returns the number of checks per outcome. Checks excluded by -run have none.
 func (k *run) summary() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	var b strings.Builder
-	count := func(v verdict) int { return len(k.verdicts[v]) }
-	checked := count(kept) + count(broken) + count(gap) + count(notApplicable)
-	fmt.Fprintf(&b, "runtimetest: %d of %d promises checked: %d kept, %d broken, %d known gaps, %d not applicable",
-		checked, k.total, count(kept), count(broken), count(gap), count(notApplicable))
-	for _, name := range k.verdicts[broken] {
-		fmt.Fprintf(&b, "\n\tbroken: %s", name)
+	count := func(v outcome) int { return len(k.outcomes[v]) }
+	checked := count(met) + count(violated) + count(gap) + count(notApplicable)
+	fmt.Fprintf(&b, "runtimetest: %d of %d requirements checked: %d met, %d violated, %d known gaps, %d not applicable",
+		checked, k.total, count(met), count(violated), count(gap), count(notApplicable))
+	for _, name := range k.outcomes[violated] {
+		fmt.Fprintf(&b, "\n\tviolated: %s", name)
 	}
-	for _, name := range k.verdicts[gap] {
+	for _, name := range k.outcomes[gap] {
 		fmt.Fprintf(&b, "\n\tknown gap: %s: %s", name, k.suite.Gaps[name])
 	}
 	return b.String()
 }
 
-func (t *trial) verdict(outer *testing.T) verdict {
+func (t *checkT) outcome(outer *testing.T) outcome {
 	switch {
 	case outer.Failed():
-		return broken
+		return violated
 	case t.isGap:
 		return gap
 	case t.notApplicable:
 		return notApplicable
 	default:
-		return kept
+		return met
 	}
 }
 
-// judgeGap evaluates a check with a known gap.
-func (t *trial) judgeGap() {
+// evaluateGap evaluates a check with a known gap.
+func (t *checkT) evaluateGap() {
 	switch {
 	case len(t.failures) > 0:
 		t.isGap = true
@@ -71,7 +71,7 @@ func (t *trial) judgeGap() {
 // The methods of testing.T that fail or end a check. With a known gap they record the
 // failure and do not fail the test.
 
-func (t *trial) Errorf(format string, args ...any) {
+func (t *checkT) Errorf(format string, args ...any) {
 	t.T.Helper()
 	if t.gap == "" {
 		t.T.Errorf(format, args...)
@@ -80,12 +80,12 @@ func (t *trial) Errorf(format string, args ...any) {
 	t.recordFailure(fmt.Sprintf(format, args...))
 }
 
-func (t *trial) Error(args ...any) {
+func (t *checkT) Error(args ...any) {
 	t.T.Helper()
 	t.Errorf("%s", strings.TrimSuffix(fmt.Sprintln(args...), "\n"))
 }
 
-func (t *trial) Fatalf(format string, args ...any) {
+func (t *checkT) Fatalf(format string, args ...any) {
 	t.T.Helper()
 	if t.gap == "" {
 		t.T.Fatalf(format, args...)
@@ -94,13 +94,13 @@ func (t *trial) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-func (t *trial) Fatal(args ...any) {
+func (t *checkT) Fatal(args ...any) {
 	t.T.Helper()
 	t.Fatalf("%s", strings.TrimSuffix(fmt.Sprintln(args...), "\n"))
 }
 
 // Skipf ends a check that turned out not to be applicable.
-func (t *trial) Skipf(format string, args ...any) {
+func (t *checkT) Skipf(format string, args ...any) {
 	t.T.Helper()
 	t.notApplicable = true
 	if t.gap == "" {
@@ -109,7 +109,7 @@ func (t *trial) Skipf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-func (t *trial) recordFailure(what string) {
+func (t *checkT) recordFailure(what string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.failures = append(t.failures, what)

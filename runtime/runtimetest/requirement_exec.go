@@ -13,15 +13,15 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// execPromises are those of [runtime.Execer].
-var execPromises = []promise{
+// execRequirements are those of [runtime.Execer].
+var execRequirements = []requirement{
 	{
 		name:     "ExecReturnsOutputAndExitCode",
 		text:     "Exec runs a command in the container and returns when it exits; a non-zero exit code is in the result and is not an error.",
 		contract: "Execer.Exec, ExecResult",
 		cause:    "a non-zero exit code is returned as an error",
 		needs:    []string{"Execer", "Commands.Print", "Commands.Block"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			id := t.container(t.up(pod), "long").ID
 			for _, code := range []int32{0, 3} {
@@ -45,7 +45,7 @@ var execPromises = []promise{
 		contract: "Execer.Exec: until timeout or ctx ends it, which is an error",
 		cause:    "the timeout is passed to the backend, which ignores it, or the partial output is returned as success",
 		needs:    []string{"Execer", "Commands.Print", "Commands.Block"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			id := t.container(t.up(pod), "long").ID
 			begun := time.Now()
@@ -68,7 +68,7 @@ var execPromises = []promise{
 		contract: "ExecResult",
 		cause:    "the command gets a terminal, or both outputs are read into one",
 		needs:    []string{"Execer", "Commands.Print", "Commands.PrintErr"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			id := t.running().ID
 			for _, code := range []int32{0, 3} {
 				res, err := t.exec(t.Context(), id, t.suite.Commands.PrintErr("oops", code), t.suite.Timing.Timeout)
@@ -85,7 +85,7 @@ var execPromises = []promise{
 		contract: "Execer.Exec; errors of package runtime",
 		cause:    "the backend's errors are returned unchanged",
 		needs:    []string{"Execer", "Commands.Block"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			id := t.running().ID
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(300*time.Millisecond, cancel)
@@ -107,7 +107,7 @@ var execPromises = []promise{
 		contract: "package runtime, Concurrency; Execer.Exec",
 		cause:    "a command replaces the container's main process, or outputs are mixed",
 		needs:    []string{"Execer", "Commands.Print"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			want := t.up(pod)
 			id := t.container(want, "long").ID
@@ -129,12 +129,12 @@ var execPromises = []promise{
 	},
 }
 
-func (t *trial) exec(ctx context.Context, id string, cmd []string, timeout time.Duration) (runtime.ExecResult, error) {
+func (t *checkT) exec(ctx context.Context, id string, cmd []string, timeout time.Duration) (runtime.ExecResult, error) {
 	return as[runtime.Execer](t).Exec(ctx, id, slices.Clone(cmd), timeout)
 }
 
 // running returns a container that runs until it is stopped.
-func (t *trial) running() *runtime.ContainerStatus {
+func (t *checkT) running() *runtime.ContainerStatus {
 	t.Helper()
 	return t.container(t.up(t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))), "long")
 }

@@ -34,8 +34,8 @@ import (
 // so that there is no effect to check.
 func TestIntegrationThePodSpec(t *testing.T) {
 	lab.Need(t, "iptables")
-	s := newStage(t)
-	for topic, run := range map[string]func(*testing.T, *stage){
+	s := newSharedEngine(t)
+	for topic, run := range map[string]func(*testing.T, *sharedEngine){
 		"hooks": hooksOnContainerd, "sidecars": sidecarsOnContainerd, "ephemeral containers": ephemeralOnContainerd,
 		"termination messages": messagesOnContainerd, "security": securityOnContainerd, "namespaces": namespacesOnContainerd,
 		"names": namesOnContainerd, "resources": resourcesOnContainerd, "adopted sandboxes": adoptedOnContainerd,
@@ -48,8 +48,8 @@ func TestIntegrationThePodSpec(t *testing.T) {
 	}
 }
 
-// A stage is an engine on a containerd for many concurrent pods.
-type stage struct {
+// A engine is an engine on a containerd for many concurrent pods.
+type sharedEngine struct {
 	rt     *cri.Runtime
 	daemon *lab.Daemon
 	dir    string
@@ -58,7 +58,7 @@ type stage struct {
 	pods   atomic.Int32
 }
 
-// The DNS settings and addresses of the stage's node.
+// The DNS settings and addresses of the engine's node.
 const (
 	nodeDNS       = "192.0.2.1"
 	nodeResolv    = "nameserver " + nodeDNS + "\nsearch node.test\noptions ndots:1\n"
@@ -67,13 +67,13 @@ const (
 	nodeMemory    = 1 << 30
 )
 
-func newStage(t *testing.T) *stage {
+func newSharedEngine(t *testing.T) *sharedEngine {
 	t.Helper()
-	daemon := lab.Containerd(t, lab.ContainerdConfig{Images: []lab.Image{nobodyImage(t)}})
+	daemon := lab.Containerd(t, lab.ContainerdConfig{Images: []lab.Image{userImage(t)}})
 	client, err := remote.Dial(t.Context(), daemon.Endpoint, remote.Config{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, client.Close(context.Background())) })
-	s := &stage{daemon: daemon, dir: t.TempDir(), seen: new(events), calls: &stopCalls{RuntimeService: client.Runtime}}
+	s := &sharedEngine{daemon: daemon, dir: t.TempDir(), seen: new(events), calls: &stopCalls{RuntimeService: client.Runtime}}
 	resolv := filepath.Join(s.dir, "resolv.conf")
 	require.NoError(t, os.WriteFile(resolv, []byte(nodeResolv), 0o644))
 	s.rt, err = cri.New(cri.Config{
@@ -105,9 +105,9 @@ func (c *stopCalls) StopContainer(ctx context.Context, id string, timeout int64)
 	return c.RuntimeService.StopContainer(ctx, id, timeout)
 }
 
-// An actor is a pod on the stage with its own agent.
-type actor struct {
-	*stage
+// An enginePod is a pod on the engine with its own agent.
+type enginePod struct {
+	*sharedEngine
 	t       *testing.T
 	pod     *v1.Pod
 	volumes map[string]runtime.Volume
@@ -117,15 +117,15 @@ type actor struct {
 	failures []runtime.Action
 }
 
-// actor returns a new pod of the containers, with a unique name. It is removed when
+// enginePod returns a new pod of the containers, with a unique name. It is removed when
 // the test ends.
-func (s *stage) actor(t *testing.T, containers ...v1.Container) *actor {
+func (s *sharedEngine) enginePod(t *testing.T, containers ...v1.Container) *enginePod {
 	t.Helper()
 	pod := podOf(containers...)
 	n := s.pods.Add(1)
 	pod.Name, pod.UID = fmt.Sprintf("pod-%d", n), types.UID(fmt.Sprintf("uid-%d", n))
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(2))
-	a := &actor{stage: s, t: t, pod: pod, volumes: map[string]runtime.Volume{}}
+	a := &enginePod{sharedEngine: s, t: t, pod: pod, volumes: map[string]runtime.Volume{}}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
 		defer cancel()
@@ -136,7 +136,7 @@ func (s *stage) actor(t *testing.T, containers ...v1.Container) *actor {
 
 // volume mounts one directory into every container of the pod, at /v, and returns its
 // path on the host.
-func (a *actor) volume() string {
+func (a *enginePod) volume() string {
 	dir := a.t.TempDir()
 	require.NoError(a.t, os.Chmod(dir, 0o777))
 	a.pod.Spec.Volumes = append(a.pod.Spec.Volumes, v1.Volume{Name: "v"})
@@ -150,7 +150,7 @@ func (a *actor) volume() string {
 }
 
 // sync runs one SyncPod, and adds its failures except back-offs to failures.
-func (a *actor) sync(st *runtime.PodStatus) {
+func (a *enginePod) sync(st *runtime.PodStatus) {
 	a.t.Helper()
 	res, err := a.rt.SyncPod(a.t.Context(), runtime.SyncRequest{Pod: a.pod, Status: st, Volumes: a.volumes, Probes: a.probes})
 	require.NoError(a.t, a.t.Context().Err(), "%v", err)
@@ -163,7 +163,7 @@ func (a *actor) sync(st *runtime.PodStatus) {
 
 // until syncs the pod as an agent would until done reports true for its status.
 // Failures are collected in failures.
-func (a *actor) until(what string, done func(*runtime.PodStatus) bool) *runtime.PodStatus {
+func (a *enginePod) until(what string, done func(*runtime.PodStatus) bool) *runtime.PodStatus {
 	a.t.Helper()
 	end := time.Now().Add(time.Minute)
 	for {
@@ -177,7 +177,7 @@ func (a *actor) until(what string, done func(*runtime.PodStatus) bool) *runtime.
 	}
 }
 
-func (a *actor) status() *runtime.PodStatus {
+func (a *enginePod) status() *runtime.PodStatus {
 	a.t.Helper()
 	st, err := a.rt.PodStatus(a.t.Context(), a.pod.UID)
 	require.NoError(a.t, err)
@@ -185,7 +185,7 @@ func (a *actor) status() *runtime.PodStatus {
 }
 
 // runs drives the pod until all its containers run, and returns its status.
-func (a *actor) runs() *runtime.PodStatus {
+func (a *enginePod) runs() *runtime.PodStatus {
 	a.t.Helper()
 	st := a.until("all run", func(st *runtime.PodStatus) bool {
 		return !slices.ContainsFunc(a.pod.Spec.Containers, func(c v1.Container) bool { return !is(st, c.Name, runtime.ContainerRunning) })
@@ -196,7 +196,7 @@ func (a *actor) runs() *runtime.PodStatus {
 
 // ends drives a pod of policy Never until all its containers have exited, and
 // returns its status.
-func (a *actor) ends() *runtime.PodStatus {
+func (a *enginePod) ends() *runtime.PodStatus {
 	a.t.Helper()
 	a.pod.Spec.RestartPolicy = v1.RestartPolicyNever
 	st := a.until("all exited", func(st *runtime.PodStatus) bool {
@@ -214,7 +214,7 @@ func is(st *runtime.PodStatus, name string, state runtime.ContainerState) bool {
 
 // failsWith drives the pod until the action on the container fails for the
 // reason, and returns the action.
-func (a *actor) failsWith(container, reason string) runtime.Action {
+func (a *enginePod) failsWith(container, reason string) runtime.Action {
 	a.t.Helper()
 	var found runtime.Action
 	a.until(reason, func(*runtime.PodStatus) bool {
@@ -230,14 +230,14 @@ func (a *actor) failsWith(container, reason string) runtime.Action {
 }
 
 // kill stops the pod with its own grace period and returns the remaining status.
-func (a *actor) kill() *runtime.PodStatus {
+func (a *enginePod) kill() *runtime.PodStatus {
 	a.t.Helper()
 	require.NoError(a.t, a.rt.KillPod(a.t.Context(), runtime.KillRequest{UID: a.pod.UID, Pod: a.pod}))
 	return a.status()
 }
 
 // graces are the seconds that StopContainer was called with for the container.
-func (a *actor) graces(c *runtime.ContainerStatus) []int64 {
+func (a *enginePod) graces(c *runtime.ContainerStatus) []int64 {
 	a.calls.mu.Lock()
 	defer a.calls.mu.Unlock()
 	_, id, _ := strings.Cut(c.ID, "://")
@@ -245,7 +245,7 @@ func (a *actor) graces(c *runtime.ContainerStatus) []int64 {
 }
 
 // log returns the output of an instance of a container, without the CRI's format.
-func (a *actor) log(container string, attempt int) string {
+func (a *enginePod) log(container string, attempt int) string {
 	a.t.Helper()
 	path := filepath.Join(a.dir, "pods", fmt.Sprintf("%s_%s_%s", a.pod.Namespace, a.pod.Name, a.pod.UID), container, strconv.Itoa(attempt)+".log")
 	var b strings.Builder
@@ -263,7 +263,7 @@ func (a *actor) log(container string, attempt int) string {
 
 // waitsForLine waits until the first instance of a running container has written the
 // line; a running container may not have written its first line yet.
-func (a *actor) waitsForLine(container, line string) {
+func (a *enginePod) waitsForLine(container, line string) {
 	a.t.Helper()
 	end := time.Now().Add(time.Minute)
 	for !strings.Contains(a.log(container, 0), line) {
@@ -273,7 +273,7 @@ func (a *actor) waitsForLine(container, line string) {
 }
 
 // exec runs a shell command in a container, and returns its output.
-func (a *actor) exec(c *runtime.ContainerStatus, command string) string {
+func (a *enginePod) exec(c *runtime.ContainerStatus, command string) string {
 	a.t.Helper()
 	out, err := a.rt.Exec(a.t.Context(), c.ID, []string{"sh", "-c", command}, 20*time.Second)
 	require.NoError(a.t, err)
@@ -282,7 +282,7 @@ func (a *actor) exec(c *runtime.ContainerStatus, command string) string {
 }
 
 // events returns the recorded events of the pod, as "Type Reason path: message".
-func (a *actor) events() []string {
+func (a *enginePod) events() []string {
 	a.seen.mu.Lock()
 	defer a.seen.mu.Unlock()
 	var lines []string
@@ -294,8 +294,8 @@ func (a *actor) events() []string {
 	return lines
 }
 
-// nobodyImage returns busybox with a user that is a name, not a number.
-func nobodyImage(t *testing.T) lab.Image {
+// userImage returns busybox with a user that is a name, not a number.
+func userImage(t *testing.T) lab.Image {
 	t.Helper()
 	return lab.Image{Ref: "kubeparts.test/nobody:1", User: "nobody", Files: []lab.File{
 		{Path: "etc/", Mode: 0o755},

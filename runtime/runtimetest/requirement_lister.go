@@ -11,14 +11,14 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// listerPromises are those of [runtime.Lister].
-var listerPromises = []promise{
+// listerRequirements are those of [runtime.Lister].
+var listerRequirements = []requirement{
 	{
 		name:     "UnknownPodHasEmptyStatus",
 		text:     "A pod that the runtime does not have is not an error: PodStatus has its UID, no name, no sandboxes and no containers, and Pods does not list it.",
 		contract: "Lister.PodStatus",
 		cause:    "the backend's not-found error is returned instead of an empty status",
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyAlways)
 			s := t.look(pod.UID)
 			if s.UID != pod.UID {
@@ -37,7 +37,7 @@ var listerPromises = []promise{
 		text:     "Pods and PodStatus agree: a list contains what PodStatus.Pod returns.",
 		contract: "Lister, PodStatus.Pod",
 		cause:    "the list omits exited containers, or has other attempts and times than the inspection",
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyNever, named("long", t.suite.Containers.Long), named("short", t.suite.Containers.Exit(1)))
 			t.sync(pod)
 			t.await(pod.UID, "short has exited", exited("short"))
@@ -58,7 +58,7 @@ var listerPromises = []promise{
 		text:     "Pods are sorted newest first, and so are a pod's sandboxes and containers.",
 		contract: "Lister.Pods, Pod.Sandboxes, Pod.Containers, PodStatus",
 		cause:    "the backend's result is returned unsorted, or sorted by name",
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			older := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Containers.Exit(1)))
 			t.syncUntil(older, "flappy was restarted", func(s *runtime.PodStatus) bool { return len(instances(s, "flappy")) > 1 })
 			t.pause(t.suite.Timing.PollInterval)
@@ -99,7 +99,7 @@ var listerPromises = []promise{
 		text:     "ObservedAt is taken before the first read, and the result comes from the runtime, not from a cache: it is a time between the call and its return, and changes before the call are in the result.",
 		contract: "Lister, PodStatus.ObservedAt",
 		cause:    "the time is taken after the read, or the result comes from a cache",
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			for _, act := range []struct {
 				do      func()
@@ -129,7 +129,7 @@ var listerPromises = []promise{
 		text:     "The caller owns the results of Pods and PodStatus: modifying them has no effect on the runtime.",
 		contract: "Lister: the caller owns the result",
 		cause:    "a cached result is returned without a copy",
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			t.up(pod)
 			result, brief := t.look(pod.UID), t.listed(pod.UID)
@@ -169,7 +169,7 @@ var listerPromises = []promise{
 		contract: "Lister: results come from the runtime, not from memory of earlier calls",
 		cause:    "the mapping of pods to the backend's objects is kept only in memory, not in labels or files",
 		needs:    []string{"Backend.Reopen"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyNever, named("long", t.suite.Containers.Long), named("short", t.suite.Containers.Exit(3)))
 			t.sync(pod)
 			want := t.await(pod.UID, "short has exited", exited("short"))

@@ -14,14 +14,14 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// syncPromises are those of [runtime.Runtime] on what SyncPod does.
-var syncPromises = []promise{
+// syncRequirements are those of [runtime.Runtime] on what SyncPod does.
+var syncRequirements = []requirement{
 	{
 		name:     "SyncPodStartsAllContainers",
 		text:     "Without init containers, one SyncPod creates a sandbox, starts every container, and reports both in its actions.",
 		contract: "Runtime.SyncPod, SyncResult.Actions, PodStatus",
 		cause:    "one step starts one container, or returns before the started containers are listed",
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyAlways, named("a", t.suite.Containers.Long), named("b", t.suite.Containers.Long))
 			before := time.Now().Round(0)
 			res := t.sync(pod)
@@ -67,7 +67,7 @@ var syncPromises = []promise{
 		text:     "SyncPod is idempotent: a second call without a change does nothing, and a container that runs as specified is not affected.",
 		contract: "Runtime.SyncPod: called again with nothing changed it does nothing",
 		cause:    "the spec is compared with the created container in another form (defaults, resolved images), so that they always differ",
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyAlways, named("a", t.suite.Containers.Long), named("b", t.suite.Containers.Long))
 			want := t.up(pod)
 			for _, req := range []runtime.SyncRequest{{Pod: pod}, {Pod: pod, Status: want}, {Pod: pod.DeepCopy(), Status: t.look(pod.UID)}} {
@@ -90,7 +90,7 @@ var syncPromises = []promise{
 		text:     "SyncPod and KillPod do not modify the pod passed to them.",
 		contract: "SyncRequest.Pod: the runtime must not change it",
 		cause:    "defaults or labels are set in the caller's pod instead of a copy",
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			want := pod.DeepCopy()
 			t.sync(pod)
@@ -105,7 +105,7 @@ var syncPromises = []promise{
 		text:     "A container that mounts a volume that is not in the request is not started (CreateContainerConfigError); the others are.",
 		contract: "SyncRequest.Volumes",
 		cause:    "volumes are taken from the spec, and the map is ignored",
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			mounts := named("mounts", t.suite.Containers.Long)
 			mounts.VolumeMounts = append(mounts.VolumeMounts, v1.VolumeMount{Name: "data", MountPath: "/data"})
 			pod := t.pod(v1.RestartPolicyAlways, mounts, named("plain", t.suite.Containers.Long))
@@ -137,7 +137,7 @@ var syncPromises = []promise{
 		text:     "A pod is identified by its UID: two pods with the same name are independent.",
 		contract: "package runtime: a pod is known by its UID",
 		cause:    "the backend's objects are named after the pod's namespace and name",
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			one := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			two := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			two.Name = one.Name
@@ -161,7 +161,7 @@ var syncPromises = []promise{
 		text:     "All methods are safe for concurrent use; SyncPod and KillPod run concurrently for different pods.",
 		contract: "package runtime, Concurrency; Syncer: for different pods they run in parallel",
 		cause:    "state is shared between calls without a lock, or one lock serializes all calls",
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			var wg sync.WaitGroup
 			for range 4 {
 				pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
@@ -194,7 +194,7 @@ var syncPromises = []promise{
 		text:     "When ctx is done SyncPod stops and returns ctx's error.",
 		contract: "Runtime.SyncPod: when ctx ends SyncPod stops early and returns ctx's error",
 		cause:    "the context is not passed to the backend's calls",
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
@@ -208,7 +208,7 @@ var syncPromises = []promise{
 		text:     "SyncPod never starts a second instance of a container while one runs, also after an earlier call was canceled or timed out; the next inspection finds what that call had created.",
 		contract: "Runtime.SyncPod: never starts a second instance of a container while one runs",
 		cause:    "a create that timed out is assumed to have had no effect, and repeated under another name",
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyAlways, named("a", t.suite.Containers.Long), named("b", t.suite.Containers.Long))
 			for d := time.Millisecond; d <= time.Second && d < t.suite.Timing.Timeout/4; d *= 2 {
 				ctx, cancel := context.WithTimeout(t.Context(), d)
@@ -246,7 +246,7 @@ var syncPromises = []promise{
 		text:     "The error of SyncPod joins the errors of the result's actions, and is nil if none failed; the result is valid in either case.",
 		contract: "Runtime.SyncPod, SyncResult.Err",
 		cause:    "the result is dropped when there is an error, or the first error hides the others",
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			mounts := func(name string) v1.Container {
 				c := named(name, t.suite.Containers.Long)
 				c.VolumeMounts = append(c.VolumeMounts, v1.VolumeMount{Name: "data", MountPath: "/data"})
@@ -278,7 +278,7 @@ var syncPromises = []promise{
 		text:     "A container whose volumes are all in the request is started.",
 		contract: "SyncRequest.Volumes",
 		cause:    "only some kinds of volumes are supported by name, and the map is ignored",
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			mounts := named("mounts", t.suite.Containers.Long)
 			mounts.VolumeMounts = append(mounts.VolumeMounts, v1.VolumeMount{Name: "data", MountPath: "/data"})
 			pod := t.pod(v1.RestartPolicyAlways, mounts)
@@ -296,7 +296,7 @@ var syncPromises = []promise{
 		text:     "SyncPod of a pod with a deletion timestamp starts nothing.",
 		contract: "the API's meaning of deletionTimestamp (rt-31)",
 		cause:    "the timestamp is ignored, so that a terminating pod is restarted",
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long), named("flappy", t.suite.Containers.Exit(1)))
 			t.sync(pod)
 			t.await(pod.UID, "flappy has exited", exited("flappy"))
@@ -314,7 +314,7 @@ var syncPromises = []promise{
 		text:     "A running container whose liveness or startup probe has failed is stopped and restarted; one whose probes succeeded, or have no result yet, is not.",
 		contract: "SyncRequest.Probes (rt-48)",
 		cause:    "Probes is ignored, or a missing result is treated as a failure",
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			probed := func(name string) v1.Container {
 				c := named(name, t.suite.Containers.Long)
 				c.LivenessProbe = &v1.Probe{ProbeHandler: v1.ProbeHandler{Exec: &v1.ExecAction{Command: []string{"true"}}}, PeriodSeconds: 10, TimeoutSeconds: 1, SuccessThreshold: 1, FailureThreshold: 3}
@@ -356,7 +356,7 @@ var syncPromises = []promise{
 		text:     "An ephemeral container that is added to a running pod is started, and never restarted after its exit.",
 		contract: "the API's meaning of ephemeralContainers (rt-45)",
 		cause:    "only the spec as of the pod's start is used, or ephemeral containers are restarted with the pod's policy",
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			up := t.up(pod)
 			pod = pod.DeepCopy()
@@ -379,7 +379,7 @@ var syncPromises = []promise{
 		text:     "A pod with hostNetwork has a sandbox with HostNetwork set and without IPs: the node's addresses are not listed.",
 		contract: "SandboxStatus.HostNetwork, IPs",
 		cause:    "hostNetwork is ignored, or the node's address is reported as the pod's",
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			pod.Spec.HostNetwork = true
 			s := t.up(pod)
@@ -395,7 +395,7 @@ var syncPromises = []promise{
 
 // syncThrice calls SyncPod three times for a pod that needs no change, with pauses
 // in which wrongly started operations would complete.
-func (t *trial) syncThrice(pod *v1.Pod) {
+func (t *checkT) syncThrice(pod *v1.Pod) {
 	t.Helper()
 	for range 3 {
 		t.pause(t.suite.Timing.PollInterval)

@@ -18,10 +18,10 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 )
 
-// epoch is the time 0 of every scene.
+// epoch is the time 0 of every model.
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// A scene is a pod with its status in the runtime, and is itself a runtime that
+// A model is a pod with its status in the runtime, and is itself a runtime that
 // executes plans. It is written as text, one item per line, sandboxes and instances
 // in order of creation:
 //
@@ -40,7 +40,7 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 //
 // By default, an instance is in the last named sandbox and was created from the
 // present spec. Times are seconds after the epoch.
-type scene struct {
+type model struct {
 	pod     *v1.Pod
 	status  *runtime.PodStatus
 	probes  *runtime.ProbeResults
@@ -54,9 +54,9 @@ type scene struct {
 	passed  map[string]bool // containers that have started up, by name and sandbox
 }
 
-func newScene(t testing.TB, text string) *scene {
+func newModel(t testing.TB, text string) *model {
 	t.Helper()
-	s := &scene{
+	s := &model{
 		pod: &v1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: "shop", Namespace: "default", UID: "u1"},
 			Spec:       v1.PodSpec{RestartPolicy: v1.RestartPolicyAlways},
@@ -74,15 +74,15 @@ func newScene(t testing.TB, text string) *scene {
 }
 
 // forget empties the back-off table, as a restart of the agent does.
-func (s *scene) forget(t testing.TB) {
+func (s *model) forget(t testing.TB) {
 	t.Helper()
 	var err error
 	s.backoff, err = plan.NewBackoff(plan.BackoffConfig{})
 	require.NoError(t, err)
 }
 
-// add parses one line of a scene.
-func (s *scene) add(words []string) error {
+// add parses one line of a model.
+func (s *model) add(words []string) error {
 	opts := make(map[string]string)
 	for _, w := range words[1:] {
 		k, v, _ := strings.Cut(w, "=")
@@ -102,12 +102,12 @@ func (s *scene) add(words []string) error {
 			}
 		}
 	case "init":
-		s.pod.Spec.InitContainers = append(s.pod.Spec.InitContainers, sceneContainer(words[1], opts))
+		s.pod.Spec.InitContainers = append(s.pod.Spec.InitContainers, modelContainer(words[1], opts))
 	case "container":
-		s.pod.Spec.Containers = append(s.pod.Spec.Containers, sceneContainer(words[1], opts))
+		s.pod.Spec.Containers = append(s.pod.Spec.Containers, modelContainer(words[1], opts))
 	case "ephemeral":
 		s.pod.Spec.EphemeralContainers = append(s.pod.Spec.EphemeralContainers, v1.EphemeralContainer{
-			EphemeralContainerCommon: v1.EphemeralContainerCommon(sceneContainer(words[1], opts)),
+			EphemeralContainerCommon: v1.EphemeralContainerCommon(modelContainer(words[1], opts)),
 		})
 	case "sandbox":
 		attempt, _ := strconv.Atoi(opts["attempt"])
@@ -141,7 +141,7 @@ func (s *scene) add(words []string) error {
 	return nil
 }
 
-func sceneContainer(name string, opts map[string]string) v1.Container {
+func modelContainer(name string, opts map[string]string) v1.Container {
 	c := v1.Container{Name: name, Image: "nginx:1"}
 	if image, ok := opts["image"]; ok {
 		c.Image = image
@@ -149,8 +149,8 @@ func sceneContainer(name string, opts map[string]string) v1.Container {
 	if p, ok := opts["policy"]; ok {
 		c.RestartPolicy = new(v1.ContainerRestartPolicy(p))
 	}
-	c.LivenessProbe, c.StartupProbe = sceneProbe(opts, "liveness"), sceneProbe(opts, "startup")
-	if r := sceneResources(opts); r != nil {
+	c.LivenessProbe, c.StartupProbe = modelProbe(opts, "liveness"), modelProbe(opts, "startup")
+	if r := modelResources(opts); r != nil {
 		c.Resources = *r
 	}
 	if names, ok := opts["onresize"]; ok {
@@ -175,8 +175,8 @@ func sceneContainer(name string, opts map[string]string) v1.Container {
 	return c
 }
 
-// sceneProbe returns the probe that opts specify, or nil. It is never run.
-func sceneProbe(opts map[string]string, which string) *v1.Probe {
+// modelProbe returns the probe that opts specify, or nil. It is never run.
+func modelProbe(opts map[string]string, which string) *v1.Probe {
 	grace, ok := opts[which]
 	if !ok {
 		return nil
@@ -188,8 +188,8 @@ func sceneProbe(opts map[string]string, which string) *v1.Probe {
 	return p
 }
 
-// sceneResources returns the amounts in opts, or nil if there are none.
-func sceneResources(opts map[string]string) *v1.ResourceRequirements {
+// modelResources returns the amounts in opts, or nil if there are none.
+func modelResources(opts map[string]string) *v1.ResourceRequirements {
 	var r *v1.ResourceRequirements
 	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
 		text, ok := opts[string(name)]
@@ -211,7 +211,7 @@ func sceneResources(opts map[string]string) *v1.ResourceRequirements {
 }
 
 // probed returns the probe results, and creates them if there are none.
-func (s *scene) probed() *runtime.ProbeResults {
+func (s *model) probed() *runtime.ProbeResults {
 	if s.probes == nil {
 		s.probes = &runtime.ProbeResults{Liveness: map[string]runtime.ProbeResult{}, Startup: map[string]runtime.ProbeResult{}}
 	}
@@ -219,7 +219,7 @@ func (s *scene) probed() *runtime.ProbeResults {
 }
 
 // result stores the probe result of an instance.
-func (s *scene) result(id, word string) error {
+func (s *model) result(id, word string) error {
 	switch word {
 	case "live":
 		s.probed().Liveness[id] = runtime.ProbeSuccess
@@ -235,7 +235,7 @@ func (s *scene) result(id, word string) error {
 	return nil
 }
 
-func (s *scene) addInstance(name string, opts map[string]string) error {
+func (s *model) addInstance(name string, opts map[string]string) error {
 	name, attempt, ok := strings.Cut(name, "#")
 	n, err := strconv.Atoi(attempt)
 	if !ok || err != nil {
@@ -251,7 +251,7 @@ func (s *scene) addInstance(name string, opts map[string]string) error {
 	if len(s.status.Sandboxes) > 0 {
 		inst.SandboxID = s.status.Sandboxes[0].ID
 	}
-	inst.Resources = sceneResources(opts)
+	inst.Resources = modelResources(opts)
 	if id, ok := opts["id"]; ok {
 		inst.ID = id
 	}
@@ -300,7 +300,7 @@ func (s *scene) addInstance(name string, opts map[string]string) error {
 	return nil
 }
 
-func (s *scene) spec(name string) *v1.Container {
+func (s *model) spec(name string) *v1.Container {
 	for i := range s.pod.Spec.InitContainers {
 		if s.pod.Spec.InitContainers[i].Name == name {
 			return &s.pod.Spec.InitContainers[i]
@@ -319,14 +319,14 @@ func (s *scene) spec(name string) *v1.Container {
 	return nil
 }
 
-func (s *scene) input() plan.Input {
+func (s *model) input() plan.Input {
 	return plan.Input{
 		Pod: s.pod, Status: s.status, Probes: s.probes, Backoff: s.backoff, History: plan.History{RestartCounts: s.counts, Exits: s.ended},
 		IgnoreRestartAll: s.ignore, Now: s.now,
 	}
 }
 
-func (s *scene) plan() plan.Plan { return plan.Compute(s.input()) }
+func (s *model) plan() plan.Plan { return plan.Compute(s.input()) }
 
 // computeChecked returns the plan of in, and checks that a second call returns the same.
 func computeChecked(t testing.TB, in plan.Input) plan.Plan {
@@ -338,7 +338,7 @@ func computeChecked(t testing.TB, in plan.Input) plan.Plan {
 
 // apply executes a plan as a runtime without faults does. Starts in back-off are
 // skipped.
-func (s *scene) apply(p plan.Plan) {
+func (s *model) apply(p plan.Plan) {
 	for _, r := range p.Replaced {
 		s.instance(r.ID).Replaced = true
 	}
@@ -391,7 +391,7 @@ func (s *scene) apply(p plan.Plan) {
 	}
 }
 
-func (s *scene) instance(id string) *runtime.ContainerStatus {
+func (s *model) instance(id string) *runtime.ContainerStatus {
 	for i := range s.status.Containers {
 		if s.status.Containers[i].ID == id {
 			return &s.status.Containers[i]
@@ -400,7 +400,7 @@ func (s *scene) instance(id string) *runtime.ContainerStatus {
 	panic("no instance " + id)
 }
 
-func (s *scene) stop(inst *runtime.ContainerStatus) {
+func (s *model) stop(inst *runtime.ContainerStatus) {
 	if inst.State == runtime.ContainerRunning || inst.State == runtime.ContainerUnknown {
 		if s.clean {
 			s.exit(inst, 0)
@@ -411,14 +411,14 @@ func (s *scene) stop(inst *runtime.ContainerStatus) {
 }
 
 // remove removes an instance from the runtime and records its restart count.
-func (s *scene) remove(id string) {
+func (s *model) remove(id string) {
 	inst := s.instance(id)
 	s.record(inst.Name, inst.RestartCount)
 	s.status.Containers = slices.DeleteFunc(slices.Clone(s.status.Containers), func(c runtime.ContainerStatus) bool { return c.ID == id })
 }
 
 // note records the exit of a removed instance.
-func (s *scene) note(r plan.Removal) {
+func (s *model) note(r plan.Removal) {
 	if s.ended = maps.Clone(s.ended); s.ended == nil {
 		s.ended = make(map[string]*runtime.ContainerStatus)
 	}
@@ -431,14 +431,14 @@ func (s *scene) note(r plan.Removal) {
 }
 
 // record adds the restart count of an instance to the history.
-func (s *scene) record(name string, count int32) {
+func (s *model) record(name string, count int32) {
 	if s.counts == nil {
 		s.counts = make(map[string]int32)
 	}
 	s.counts[name] = max(s.counts[name], count)
 }
 
-func (s *scene) exit(inst *runtime.ContainerStatus, code int32) {
+func (s *model) exit(inst *runtime.ContainerStatus, code int32) {
 	inst.State, inst.ExitCode, inst.FinishedAt = runtime.ContainerExited, code, s.now
 }
 

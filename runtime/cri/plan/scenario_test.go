@@ -19,7 +19,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the plans in testdata/*.txt")
 
-// TestStories runs the scenarios in testdata. A scenario has the lines of a scene and of
+// TestScenarios runs the scenarios in testdata. A scenario has the lines of a model and of
 // the events after it; the plans of plan and sync follow them, indented:
 //
 //	plan               prints the plan
@@ -33,7 +33,7 @@ var update = flag.Bool("update", false, "rewrite the plans in testdata/*.txt")
 //	probe web dead     a result of the running instance: live, dead, started, stuck
 //	delete             the pod gets a deletion timestamp
 //	agent              the agent is restarted, with an empty back-off table
-func TestStories(t *testing.T) {
+func TestScenarios(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
@@ -53,11 +53,11 @@ func TestStories(t *testing.T) {
 }
 
 // play returns the scenario with the plans that are computed now.
-func play(t *testing.T, story string) string {
+func play(t *testing.T, scenario string) string {
 	t.Helper()
-	s := newScene(t, "")
+	s := newModel(t, "")
 	var out strings.Builder
-	for line := range strings.Lines(story) {
+	for line := range strings.Lines(scenario) {
 		if strings.HasPrefix(line, "\t") {
 			continue // a plan as it was
 		}
@@ -81,8 +81,8 @@ func play(t *testing.T, story string) string {
 	return out.String()
 }
 
-// happen applies an event to the pod, or adds a line to the scene.
-func (s *scene) happen(t *testing.T, words []string) error {
+// happen applies an event to the pod, or adds a line to the model.
+func (s *model) happen(t *testing.T, words []string) error {
 	switch words[0] {
 	case "exit", "lose":
 		for i := range s.status.Containers {
@@ -118,7 +118,7 @@ func (s *scene) happen(t *testing.T, words []string) error {
 			k, v, _ := strings.Cut(w, "=")
 			opts[k] = v
 		}
-		s.spec(words[1]).Resources = *sceneResources(opts)
+		s.spec(words[1]).Resources = *modelResources(opts)
 	case "probe":
 		for i := range s.status.Containers {
 			if inst := &s.status.Containers[i]; inst.Name == words[1] && inst.State == runtime.ContainerRunning {

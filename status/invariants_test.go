@@ -207,9 +207,9 @@ func FuzzCompute(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b uint64) { checkCompute(t, anything(rand.New(rand.NewPCG(a, b)))) })
 }
 
-// A judge is a sink that fails half of the time and checks the statuses against the
+// A checkingSink is a sink that fails half of the time and checks the statuses against the
 // invariants.
-type judge struct {
+type checkingSink struct {
 	t      *testing.T
 	r      *rand.Rand
 	mu     sync.Mutex
@@ -219,7 +219,7 @@ type judge struct {
 	deaths int
 }
 
-func (j *judge) UpdatePodStatus(_ context.Context, _ *v1.Pod, s v1.PodStatus) error {
+func (j *checkingSink) UpdatePodStatus(_ context.Context, _ *v1.Pod, s v1.PodStatus) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if status.Terminal(s.Phase) {
@@ -240,7 +240,7 @@ func (j *judge) UpdatePodStatus(_ context.Context, _ *v1.Pod, s v1.PodStatus) er
 	return nil
 }
 
-func (j *judge) DeletePod(context.Context, *v1.Pod) error {
+func (j *checkingSink) DeletePod(context.Context, *v1.Pod) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	assert.True(j.t, j.ended, "inv-9")
@@ -252,7 +252,7 @@ func (j *judge) DeletePod(context.Context, *v1.Pod) error {
 	return nil
 }
 
-func (j *judge) set(change func()) {
+func (j *checkingSink) set(change func()) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	change()
@@ -270,7 +270,7 @@ func TestPublishedStatusesKeepTheInvariants(t *testing.T) { // inv-6 … inv-10
 
 // life reports a pod through a random lifecycle until its end.
 func life(t *testing.T, r *rand.Rand) {
-	j := &judge{t: t, r: rand.New(rand.NewPCG(r.Uint64(), 0))}
+	j := &checkingSink{t: t, r: rand.New(rand.NewPCG(r.Uint64(), 0))}
 	m := started(t, status.Config{Sink: j, RetryMax: 4 * time.Second})
 	policies := []v1.RestartPolicy{v1.RestartPolicyAlways, v1.RestartPolicyOnFailure, v1.RestartPolicyNever}
 	pod := podOf(policies[r.IntN(3)], "a", "b")

@@ -14,15 +14,15 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// invalidPromises are those on invalid and unusual requests, and on leaked
+// invalidRequirements are those on invalid and unusual requests, and on leaked
 // goroutines.
-var invalidPromises = []promise{
+var invalidRequirements = []requirement{
 	{
 		name:     "RequestsWithoutUIDAreRejected",
 		text:     "A request without a pod or a UID returns an error that names the field; it has no effect and does not panic.",
 		contract: "SyncRequest.Pod, KillRequest.UID",
 		cause:    "the field is used before it is checked",
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			nameless := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			nameless.UID = ""
 			for what, call := range map[string]func() error{
@@ -57,7 +57,7 @@ var invalidPromises = []promise{
 		text:     "A pod or container whose name or UID looks like a path is rejected with an error that names it, or runs under this name; it never panics, and the pod can be killed.",
 		contract: "Runtime: any pod may be passed, also one that no API server has validated",
 		cause:    "names are used unchecked in file paths or IDs of the backend",
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			for _, odd := range []string{"", "../../up", "nul\x00byte", strings.Repeat("long", 200), "two\nlines"} {
 				for what, pod := range map[string]*v1.Pod{
 					"name":      t.odd(func(pod *v1.Pod) { pod.Name = odd }),
@@ -97,7 +97,7 @@ var invalidPromises = []promise{
 		text:     "A pod with 10,000 labels, or with a mebibyte of environment, runs or is rejected with an error; the runtime and its lists continue to work.",
 		contract: "Runtime; Lister.Pods",
 		cause:    "data that exceeds the backend's messages or exec's limit fails without an error, or breaks the list",
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			labels := t.pod(v1.RestartPolicyNever, named("long", t.suite.Containers.Long))
 			labels.Labels, labels.Annotations = map[string]string{}, map[string]string{}
 			for i := range 10_000 {
@@ -131,7 +131,7 @@ var invalidPromises = []promise{
 		contract: "package runtime, Concurrency; Lister: when ctx ends its methods return",
 		cause:    "a helper goroutine waits to send a result that is not read, or a timer is not stopped",
 		alone:    true,
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			life := func() {
 				pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 				ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
@@ -166,7 +166,7 @@ var invalidPromises = []promise{
 }
 
 // calm makes the call and fails the test if it panics.
-func (t *trial) calm(what string, call func() error) (err error) {
+func (t *checkT) calm(what string, call func() error) (err error) {
 	t.Helper()
 	defer func() {
 		t.Helper()
@@ -179,7 +179,7 @@ func (t *trial) calm(what string, call func() error) (err error) {
 }
 
 // odd returns a pod with one thing changed that is cleaned up under its last UID.
-func (t *trial) odd(change func(*v1.Pod)) *v1.Pod {
+func (t *checkT) odd(change func(*v1.Pod)) *v1.Pod {
 	pod := t.pod(v1.RestartPolicyNever, named("long", t.suite.Containers.Long))
 	uid := pod.UID
 	change(pod)

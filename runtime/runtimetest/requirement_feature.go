@@ -13,17 +13,17 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// featurePromises are those of [runtime.FeatureReporter],
+// featureRequirements are those of [runtime.FeatureReporter],
 // [runtime.CgroupDriverReporter], [runtime.Checkpointer] and
 // [runtime.ResourceUpdater].
-var featurePromises = []promise{
+var featureRequirements = []requirement{
 	{
 		name:     "FeaturesAreReported",
 		text:     "Features returns no error and the same result each time; if it reports handlers, the default one (\"\") is among them.",
 		contract: "FeatureReporter.Features, Features",
 		cause:    "an old backend without this call is treated as failed",
 		needs:    []string{"FeatureReporter"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			rt := as[runtime.FeatureReporter](t)
 			f, err := rt.Features(t.Context())
 			if err != nil {
@@ -48,7 +48,7 @@ var featurePromises = []promise{
 		contract: "CgroupDriverReporter.CgroupDriver",
 		cause:    "an old backend without this call is treated as failed",
 		needs:    []string{"CgroupDriverReporter"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			d, err := as[runtime.CgroupDriverReporter](t).CgroupDriver(t.Context())
 			if err != nil {
 				t.Errorf("CgroupDriver: %v", err)
@@ -66,7 +66,7 @@ var featurePromises = []promise{
 		contract: "Checkpointer.Checkpoint; errors of package runtime",
 		cause:    "the location is used before the request is checked",
 		needs:    []string{"Checkpointer"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			want := t.up(pod)
 			id := t.container(want, "long").ID
@@ -96,7 +96,7 @@ var featurePromises = []promise{
 		contract: "ResourceUpdater.UpdateResources",
 		cause:    "the container is recreated, or an update without a running container succeeds",
 		needs:    []string{"ResourceUpdater"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			c := named("long", t.suite.Containers.Long)
 			limits := func(memory string) v1.ResourceRequirements {
 				return v1.ResourceRequirements{Limits: v1.ResourceList{v1.ResourceMemory: resource.MustParse(memory)}}

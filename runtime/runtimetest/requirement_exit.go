@@ -9,14 +9,14 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// exitPromises are those on what follows when a container exits by itself.
-var exitPromises = []promise{
+// exitRequirements are those on what follows when a container exits by itself.
+var exitRequirements = []requirement{
 	{
 		name:     "ExitCodeAndTimesAreReported",
 		text:     "A container that has exited is reported with its exit code and its times.",
 		contract: "ContainerStatus.ExitCode, StartedAt, FinishedAt",
 		cause:    "the backend's state is mapped to running or not, and its exit code is dropped",
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			var containers []v1.Container
 			codes := map[string]int32{}
 			for _, code := range []int32{0, 1, 42} {
@@ -42,7 +42,7 @@ var exitPromises = []promise{
 		text:     "A restart creates a new instance with a new ID and the next restart count; the exited one is kept, so that its exit can be read.",
 		contract: "package runtime, Vocabulary; ContainerStatus.RestartCount",
 		cause:    "a container is restarted in place, which overwrites its last exit",
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Containers.Exit(7)), named("long", t.suite.Containers.Long))
 			t.sync(pod)
 			first := t.await(pod.UID, "flappy has exited", exited("flappy"))
@@ -65,7 +65,7 @@ var exitPromises = []promise{
 		text:     "With restartPolicy Never an exited container is not restarted.",
 		contract: "the API's meaning of restartPolicy (rt-34)",
 		cause:    "the backend restarts containers by itself",
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyNever, named("ok", t.suite.Containers.Exit(0)), named("bad", t.suite.Containers.Exit(1)), named("long", t.suite.Containers.Long))
 			t.syncUntil(pod, "ok has exited", exited("ok"))
 			t.syncUntil(pod, "bad has exited", exited("bad"))
@@ -80,7 +80,7 @@ var exitPromises = []promise{
 		text:     "With restartPolicy OnFailure a container that failed is restarted, one that succeeded is not.",
 		contract: "the API's meaning of restartPolicy (rt-34)",
 		cause:    "the exit code is ignored, or the backend restarts containers by itself",
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyOnFailure, named("ok", t.suite.Containers.Exit(0)), named("bad", t.suite.Containers.Exit(1)), named("long", t.suite.Containers.Long))
 			t.syncUntil(pod, "ok has exited", exited("ok"))
 			t.syncUntil(pod, "bad was restarted", func(s *runtime.PodStatus) bool { return len(instances(s, "bad")) > 1 })
@@ -94,7 +94,7 @@ var exitPromises = []promise{
 		text:     "A pod whose containers have all terminated is not changed by further calls of SyncPod, with or without a sandbox.",
 		contract: "Runtime.SyncPod is idempotent (rt-41, rt-43, rt-50)",
 		cause:    "a pod without a ready sandbox always gets a new one",
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyNever, named("ok", t.suite.Containers.Exit(0)))
 			want := t.syncUntil(pod, "ok has exited", exited("ok"))
 			t.syncThrice(pod)
@@ -112,7 +112,7 @@ var exitPromises = []promise{
 		text:     "A reported exit does not change: its code, reason and times remain the same through inspections, syncs, restarts of other containers, and the termination of the pod.",
 		contract: "package runtime, Vocabulary; ContainerStatus.FinishedAt, ExitCode, Reason",
 		cause:    "an exit without a time in the backend gets the time of the inspection, or the termination of the pod overwrites the exits of its containers",
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyOnFailure, named("done", t.suite.Containers.Exit(0)), named("flappy", t.suite.Containers.Exit(3)), named("long", t.suite.Containers.Long))
 			t.sync(pod)
 			t.await(pod.UID, "done has exited", exited("done"))
@@ -156,7 +156,7 @@ var exitPromises = []promise{
 		text:     "A container's own restartPolicy takes precedence over the pod's.",
 		contract: "the API's meaning of containers[].restartPolicy (rt-33)",
 		cause:    "the pod's policy is passed to the backend for all containers",
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			again, once := named("again", t.suite.Containers.Exit(0)), named("once", t.suite.Containers.Exit(1))
 			again.RestartPolicy, once.RestartPolicy = new(v1.ContainerRestartPolicyAlways), new(v1.ContainerRestartPolicyNever)
 			for policy, c := range map[v1.RestartPolicy]v1.Container{v1.RestartPolicyNever: again, v1.RestartPolicyAlways: once} {
@@ -178,7 +178,7 @@ var exitPromises = []promise{
 		text:     "A rule with action Restart that matches the exit code restarts the container whatever its policy is; for other exit codes the policy applies.",
 		contract: "the API's meaning of containers[].restartPolicyRules (rt-33)",
 		cause:    "rules are ignored",
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			rule := func(c v1.Container) v1.Container {
 				c.RestartPolicy = new(v1.ContainerRestartPolicyNever)
 				c.RestartPolicyRules = []v1.ContainerRestartRule{{
@@ -201,7 +201,7 @@ var exitPromises = []promise{
 		contract: "Lister: answers from the runtime; ContainerStatus.RestartCount",
 		cause:    "restarts are counted in memory",
 		needs:    []string{"Backend.Reopen"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Containers.Exit(3)), named("long", t.suite.Containers.Long))
 			t.sync(pod)
 			want := t.await(pod.UID, "flappy has exited", exited("flappy"))

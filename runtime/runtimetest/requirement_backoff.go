@@ -8,14 +8,14 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// backOffPromises are those on restarts that are put off.
-var backOffPromises = []promise{
+// backOffRequirements are those on restarts that are put off.
+var backOffRequirements = []requirement{
 	{
 		name:     "BackOffReportsRetryAt",
 		text:     "A restart is either done or delayed; if it is delayed, RetryAt is the end of the delay, and the failed action has the reason CrashLoopBackOff.",
 		contract: "SyncResult.RetryAt, Action.Reason (rt-90)",
 		cause:    "a delayed restart returns no error, or an error without a time",
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Containers.Exit(1)))
 			t.sync(pod)
 			for restarts := 1; restarts <= 2; restarts++ {
@@ -40,7 +40,7 @@ var backOffPromises = []promise{
 		text:     "A restart is delayed by at most five minutes, and is done at RetryAt.",
 		contract: "SyncResult.RetryAt: the earliest time at which a step that was put off may be tried again (rt-91)",
 		cause:    "RetryAt does not agree with the back-off itself, or the delay doubles without limit",
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Containers.Exit(1)))
 			t.sync(pod)
 			for restarts := 1; restarts <= 3; restarts++ {
@@ -72,7 +72,7 @@ var backOffPromises = []promise{
 		text:     "The back-off of a container delays neither other containers of its pod nor other pods.",
 		contract: "Runtime.SyncPod, SyncResult (rt-90)",
 		cause:    "the first failure ends the step, or the back-off is counted for the pod or the image",
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Containers.Exit(1)), named("late", t.suite.Containers.Exit(0)))
 			second := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Containers.Exit(1)))
 			t.sync(pod)

@@ -9,15 +9,15 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// initPromises are those on init containers and sidecars.
-var initPromises = []promise{
+// initRequirements are those on init containers and sidecars.
+var initRequirements = []requirement{
 	{
 		name:     "InitContainersRunInOrder",
 		text:     "SyncPod does not wait for containers: it starts the first init container, and the second only in a call made after the first has exited; regular containers follow the last.",
 		contract: "Runtime.SyncPod: one step is what can be done without waiting for a container (rt-56 … rt-65)",
 		cause:    "init containers are started together, or one call waits for all of them",
 		needs:    []string{"InitContainers"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyAlways, named("main", t.suite.Containers.Long))
 			pod.Spec.InitContainers = []v1.Container{named("first", t.suite.Containers.Exit(0)), named("second", t.suite.Containers.Exit(0))}
 			t.sync(pod)
@@ -41,7 +41,7 @@ var initPromises = []promise{
 		contract: "the API's meaning of initContainers and restartPolicy (rt-64)",
 		cause:    "the exit code of an init container is ignored",
 		needs:    []string{"InitContainers"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyNever, named("main", t.suite.Containers.Long))
 			pod.Spec.InitContainers = []v1.Container{named("first", t.suite.Containers.Exit(1)), named("second", t.suite.Containers.Exit(0))}
 			t.syncUntil(pod, "first has exited", exited("first"))
@@ -57,7 +57,7 @@ var initPromises = []promise{
 		contract: "Runtime.SyncPod",
 		cause:    "SyncPod starts the whole pod in one call",
 		needs:    []string{"InitContainers"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyAlways, named("main", t.suite.Containers.Long))
 			pod.Spec.InitContainers = []v1.Container{named("first", t.suite.Containers.Long)}
 			begun := time.Now()
@@ -77,7 +77,7 @@ var initPromises = []promise{
 		contract: "the API's meaning of initContainers (rt-54, rt-57)",
 		cause:    "each restart of a regular container starts with the first init container",
 		needs:    []string{"InitContainers"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Containers.Exit(1)), named("long", t.suite.Containers.Long))
 			pod.Spec.InitContainers = []v1.Container{named("first", t.suite.Containers.Exit(0))}
 			s := t.syncUntil(pod, "flappy was restarted", restarted("flappy"))
@@ -92,7 +92,7 @@ var initPromises = []promise{
 		contract: "the API's meaning of initContainers[].restartPolicy (rt-56, rt-61)",
 		cause:    "sidecars are treated as init containers, for whose exit the pod waits forever, or as regular containers, which start last",
 		needs:    []string{"InitContainers"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyAlways, named("main", t.suite.Containers.Long))
 			pod.Spec.InitContainers = []v1.Container{sidecar("proxy", t.suite.Containers.Long), named("setup", t.suite.Containers.Exit(0)), sidecar("log", t.suite.Containers.Long)}
 			s := t.up(pod)
@@ -114,7 +114,7 @@ var initPromises = []promise{
 		contract: "the API's meaning of initContainers[].restartPolicy (rt-63)",
 		cause:    "the pod's policy is applied to its sidecars",
 		needs:    []string{"InitContainers"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyNever, named("main", t.suite.Containers.Long))
 			pod.Spec.InitContainers = []v1.Container{sidecar("flappy", t.suite.Containers.Exit(0))}
 			t.syncUntil(pod, "flappy was restarted", restarted("flappy"))
@@ -126,7 +126,7 @@ var initPromises = []promise{
 		contract: "the API's meaning of initContainers[].restartPolicy (rt-50)",
 		cause:    "a running sidecar keeps its pod running, so that jobs never complete",
 		needs:    []string{"InitContainers"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyNever, named("main", t.suite.Containers.Exit(0)))
 			pod.Spec.InitContainers = []v1.Container{sidecar("proxy", t.suite.Containers.Long)}
 			t.syncUntil(pod, "main has exited and proxy with it", func(s *runtime.PodStatus) bool {
@@ -144,7 +144,7 @@ var initPromises = []promise{
 		contract: "the API's meaning of initContainers[].restartPolicy (rt-116)",
 		cause:    "all containers get SIGTERM at the same time",
 		needs:    []string{"InitContainers"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			t.settled(func(settle func()) error {
 				pod := t.pod(v1.RestartPolicyAlways, named("main", t.suite.Containers.Long))
 				pod.Spec.InitContainers = []v1.Container{sidecar("first", t.suite.Containers.Long), sidecar("second", t.suite.Containers.Long)}

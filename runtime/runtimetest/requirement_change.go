@@ -13,16 +13,16 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// changePromises are those on replaced containers and sandboxes, on events, and
+// changeRequirements are those on replaced containers and sandboxes, on events, and
 // on the cost of lists.
-var changePromises = []promise{
+var changeRequirements = []requirement{
 	{
 		name:     "ChangedImageReplacesContainer",
 		text:     "A running container with another image than in the spec is stopped and started again with the image of the spec, whatever the restart policy; the other containers are not changed.",
 		contract: "Runtime.SyncPod: a container that runs as specified is never touched (rt-30)",
 		cause:    "running containers are compared with the spec by name alone, or the whole pod is recreated",
 		needs:    []string{"Containers.OtherImage"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyNever, named("changes", t.suite.Containers.Long), named("stays", t.suite.Containers.Long))
 			was := t.up(pod)
 			pod = pod.DeepCopy()
@@ -55,7 +55,7 @@ var changePromises = []promise{
 		contract: "ContainerStatus.Message",
 		cause:    "the file is read when the status is requested, and is the next instance's by then",
 		needs:    []string{"Containers.Message"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyAlways, named("writes", t.suite.Containers.Message("out of luck")), named("silent", t.suite.Containers.Exit(1)), named("long", t.suite.Containers.Long))
 			t.sync(pod)
 			t.await(pod.UID, "writes and silent have exited", func(s *runtime.PodStatus) bool { return exited("writes")(s) && exited("silent")(s) })
@@ -76,7 +76,7 @@ var changePromises = []promise{
 		contract: "Sandbox.State, Sandbox.Attempt; Runtime.SyncPod brings the pod closer to its spec (rt-41, rt-45)",
 		cause:    "a sandbox is expected to exist as long as its pod, or its containers are not stopped",
 		needs:    []string{"Backend.LoseSandbox"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			old := t.up(pod)
 			if err := t.suite.Backend.LoseSandbox(t.T, t.rt, pod.UID); err != nil {
@@ -113,7 +113,7 @@ var changePromises = []promise{
 		contract: "the API's meaning of containers[].restartPolicyRules (rt-140, rt-141, rt-143)",
 		cause:    "the action is treated like Restart, or the sandbox is recreated as well",
 		needs:    []string{"InitContainers"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			trigger := named("trigger", t.suite.Containers.Exit(42))
 			trigger.RestartPolicy = new(v1.ContainerRestartPolicyNever)
 			trigger.RestartPolicyRules = []v1.ContainerRestartRule{{
@@ -144,7 +144,7 @@ var changePromises = []promise{
 		contract: "Watcher: if every change has an event after it can be observed, pleg lists rarely",
 		cause:    "the event announces the request, or does not come from the source of the list; pleg relists more often for such a runtime",
 		needs:    []string{"Watcher"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			ctx, cancel := context.WithCancel(t.Context())
 			hints := make(chan types.UID, 1024)
 			result := make(chan error, 1)
@@ -214,7 +214,7 @@ var changePromises = []promise{
 		contract: "Lister.Pods is called about once per second; Pod: cheap to obtain",
 		cause:    "each pod, or each container, is inspected for the list",
 		needs:    []string{"Backend.Calls"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			count := func() int {
 				before := t.suite.Backend.Calls(t.rt)
 				if _, err := t.rt.Pods(t.Context()); err != nil {

@@ -9,16 +9,16 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// statsPromises are those of [runtime.StatsProvider] and
+// statsRequirements are those of [runtime.StatsProvider] and
 // [runtime.ImageFSReporter].
-var statsPromises = []promise{
+var statsRequirements = []requirement{
 	{
 		name:     "ContainerStatsIdentifyContainer",
 		text:     "ContainerStats of a running container has its ID and name, and counters that do not decrease; for a container that does not exist it returns ErrNotFound.",
 		contract: "StatsProvider.ContainerStats, ContainerStats",
 		cause:    "the backend's ID is returned without the runtime's name, or a rate is reported as a counter",
 		needs:    []string{"StatsProvider"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			c := t.container(t.up(pod), "long")
 			rt := as[runtime.StatsProvider](t)
@@ -46,7 +46,7 @@ var statsPromises = []promise{
 		contract: "CPUUsage, MemoryUsage",
 		cause:    "a measurement without a time, or with that of another clock",
 		needs:    []string{"StatsProvider"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			c := t.running()
 			s := t.stats(c.ID)
 			now := time.Now().Add(time.Second)
@@ -64,7 +64,7 @@ var statsPromises = []promise{
 		contract: "StatsProvider.PodStats, PodStats",
 		cause:    "pods are identified by name, or terminated ones are included",
 		needs:    []string{"StatsProvider"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyNever, named("long", t.suite.Containers.Long), named("short", t.suite.Containers.Exit(0)))
 			over := t.pod(v1.RestartPolicyNever, named("long", t.suite.Containers.Long))
 			t.up(over)
@@ -104,7 +104,7 @@ var statsPromises = []promise{
 		contract: "ImageFSReporter.ImageFS, FSUsage",
 		cause:    "an empty result of the backend is returned",
 		needs:    []string{"ImageFSReporter"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			images, containers, err := as[runtime.ImageFSReporter](t).ImageFS(t.Context())
 			if err != nil {
 				t.unlessUnsupported(err)
@@ -126,7 +126,7 @@ var statsPromises = []promise{
 
 // stats returns those of a container that runs, as soon as there are any: a
 // runtime may collect them now and then.
-func (t *trial) stats(id string) *runtime.ContainerStats {
+func (t *checkT) stats(id string) *runtime.ContainerStats {
 	t.Helper()
 	for begun := time.Now(); ; t.pause(5 * t.suite.Timing.PollInterval) {
 		s, err := as[runtime.StatsProvider](t).ContainerStats(t.Context(), id)

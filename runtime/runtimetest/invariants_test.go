@@ -21,11 +21,11 @@ import (
 func TestInvariantsHoldAtRandom(t *testing.T) {
 	rnd := seedrun.Rand(t)
 	for range 200 {
-		synctest.Test(t, func(t *testing.T) { lawfulLife(t, rnd) })
+		synctest.Test(t, func(t *testing.T) { randomLife(t, rnd) })
 	}
 }
 
-func lawfulLife(t *testing.T, rnd *rand.Rand) {
+func randomLife(t *testing.T, rnd *rand.Rand) {
 	rt := new(runtimetest.Runtime)
 	rt.Behave("setup", runtimetest.Behavior{Exit: &runtimetest.Exit{After: time.Millisecond}})
 	pod := randomPod(rnd)

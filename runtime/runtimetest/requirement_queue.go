@@ -6,16 +6,16 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// queuePromises are those of a runtime that queues starts. They use the runtime as
+// queueRequirements are those of a runtime that queues starts. They use the runtime as
 // it is, not one that waits.
-var queuePromises = []promise{
+var queueRequirements = []requirement{
 	{
 		name:     "QueuedContainerIsListed",
 		text:     "When SyncPod has accepted a start, the container is listed in the state created until it runs: further calls of SyncPod do not queue it again, and it keeps its ID when it starts.",
 		contract: "Suite.Queued; Runtime.SyncPod: never starts a second instance of a container",
 		cause:    "a queued container is listed only when it runs, so that each SyncPod in between queues another one",
 		needs:    []string{"Queued"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			rt := t.rt.(waiting).Runtime
 			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
 			var first string
@@ -47,7 +47,7 @@ var queuePromises = []promise{
 		contract: "Suite.Queued; Runtime.KillPod: it returns nil only when nothing of the pod runs",
 		cause:    "KillPod stops only running containers, and the queue starts the others later",
 		needs:    []string{"Queued"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			rt := t.rt.(waiting).Runtime
 			queue := func() *v1.Pod {
 				pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))

@@ -20,8 +20,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A trial is one check: the test, the runtime, and helpers for both.
-type trial struct {
+// A checkT is the testing.T of one check: the test, the runtime, and helpers for both.
+type checkT struct {
 	*testing.T
 	rt    runtime.Runtime
 	suite Suite
@@ -55,7 +55,7 @@ func named(name string, c v1.Container) v1.Container {
 }
 
 // pod returns a new pod, which is cleaned up at the end of the check.
-func (t *trial) pod(policy v1.RestartPolicy, containers ...v1.Container) *v1.Pod {
+func (t *checkT) pod(policy v1.RestartPolicy, containers ...v1.Container) *v1.Pod {
 	t.Helper()
 	id := strings.ToLower(rand.Text()[:10])
 	pod := &v1.Pod{
@@ -78,7 +78,7 @@ func (t *trial) pod(policy v1.RestartPolicy, containers ...v1.Container) *v1.Pod
 }
 
 // clean kills the pod and, if possible, removes it.
-func (t *trial) clean(uid types.UID) {
+func (t *checkT) clean(uid types.UID) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), t.suite.Timing.Timeout)
 	defer cancel()
 	if err := t.rt.KillPod(ctx, runtime.KillRequest{UID: uid, GracePeriodSeconds: new(int64(0))}); err != nil {
@@ -93,7 +93,7 @@ func (t *trial) clean(uid types.UID) {
 }
 
 // sync calls SyncPod, which must succeed except for back-offs.
-func (t *trial) sync(pod *v1.Pod) runtime.SyncResult {
+func (t *checkT) sync(pod *v1.Pod) runtime.SyncResult {
 	t.Helper()
 	res, err := t.rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
 	if err != nil && res.RetryAt.IsZero() {
@@ -103,7 +103,7 @@ func (t *trial) sync(pod *v1.Pod) runtime.SyncResult {
 }
 
 // recovers calls SyncPod until it succeeds.
-func (t *trial) recovers(pod *v1.Pod) {
+func (t *checkT) recovers(pod *v1.Pod) {
 	t.Helper()
 	for begun := time.Now(); ; t.pause(t.suite.Timing.PollInterval) {
 		_, err := t.rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
@@ -117,7 +117,7 @@ func (t *trial) recovers(pod *v1.Pod) {
 }
 
 // look returns the status of the pod, without error.
-func (t *trial) look(uid types.UID) *runtime.PodStatus {
+func (t *checkT) look(uid types.UID) *runtime.PodStatus {
 	t.Helper()
 	status, err := t.rt.PodStatus(t.Context(), uid)
 	if err != nil {
@@ -130,7 +130,7 @@ func (t *trial) look(uid types.UID) *runtime.PodStatus {
 }
 
 // listed returns the pod in the list, or nil.
-func (t *trial) listed(uid types.UID) *runtime.Pod {
+func (t *checkT) listed(uid types.UID) *runtime.Pod {
 	t.Helper()
 	pods, err := t.rt.Pods(t.Context())
 	if err != nil {
@@ -144,7 +144,7 @@ func (t *trial) listed(uid types.UID) *runtime.Pod {
 
 // kill stops the pod with this grace period, or its own if nil, and returns how long that
 // took.
-func (t *trial) kill(pod *v1.Pod, grace *int64) time.Duration {
+func (t *checkT) kill(pod *v1.Pod, grace *int64) time.Duration {
 	t.Helper()
 	begun := time.Now()
 	if err := t.rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod, GracePeriodSeconds: grace}); err != nil {
@@ -154,7 +154,7 @@ func (t *trial) kill(pod *v1.Pod, grace *int64) time.Duration {
 }
 
 // stopped fails t for each container or sandbox that runs after KillPod has returned nil.
-func (t *trial) stopped(s *runtime.PodStatus) {
+func (t *checkT) stopped(s *runtime.PodStatus) {
 	t.Helper()
 	for _, sb := range s.Sandboxes {
 		if sb.State == runtime.SandboxReady {
@@ -170,7 +170,7 @@ func (t *trial) stopped(s *runtime.PodStatus) {
 }
 
 // up syncs the pod until all its regular containers run.
-func (t *trial) up(pod *v1.Pod) *runtime.PodStatus {
+func (t *checkT) up(pod *v1.Pod) *runtime.PodStatus {
 	t.Helper()
 	return t.syncUntil(pod, "all its containers run", func(s *runtime.PodStatus) bool {
 		return !slices.ContainsFunc(pod.Spec.Containers, func(c v1.Container) bool {
@@ -181,7 +181,7 @@ func (t *trial) up(pod *v1.Pod) *runtime.PodStatus {
 
 // syncUntil calls SyncPod with the current status, as an agent does, until the function
 // returns true. SyncPod must succeed except for back-offs.
-func (t *trial) syncUntil(pod *v1.Pod, what string, ok func(*runtime.PodStatus) bool) *runtime.PodStatus {
+func (t *checkT) syncUntil(pod *v1.Pod, what string, ok func(*runtime.PodStatus) bool) *runtime.PodStatus {
 	t.Helper()
 	return t.until(pod.UID, what, ok, func(s *runtime.PodStatus) {
 		t.Helper()
@@ -193,12 +193,12 @@ func (t *trial) syncUntil(pod *v1.Pod, what string, ok func(*runtime.PodStatus) 
 }
 
 // await inspects the pod until the function returns true.
-func (t *trial) await(uid types.UID, what string, ok func(*runtime.PodStatus) bool) *runtime.PodStatus {
+func (t *checkT) await(uid types.UID, what string, ok func(*runtime.PodStatus) bool) *runtime.PodStatus {
 	t.Helper()
 	return t.until(uid, what, ok, func(*runtime.PodStatus) {})
 }
 
-func (t *trial) until(uid types.UID, what string, ok func(*runtime.PodStatus) bool, meanwhile func(*runtime.PodStatus)) *runtime.PodStatus {
+func (t *checkT) until(uid types.UID, what string, ok func(*runtime.PodStatus) bool, meanwhile func(*runtime.PodStatus)) *runtime.PodStatus {
 	t.Helper()
 	deadline := time.Now().Add(t.suite.Timing.Timeout)
 	for {
@@ -214,7 +214,7 @@ func (t *trial) until(uid types.UID, what string, ok func(*runtime.PodStatus) bo
 	}
 }
 
-func (t *trial) pause(d time.Duration) {
+func (t *checkT) pause(d time.Duration) {
 	t.Helper()
 	if err := pause.For(t.Context(), d); err != nil {
 		t.Fatal(err)
@@ -222,7 +222,7 @@ func (t *trial) pause(d time.Duration) {
 }
 
 // container returns the newest instance of the named container, which must exist.
-func (t *trial) container(s *runtime.PodStatus, name string) *runtime.ContainerStatus {
+func (t *checkT) container(s *runtime.PodStatus, name string) *runtime.ContainerStatus {
 	t.Helper()
 	c := s.Container(name)
 	if c == nil {

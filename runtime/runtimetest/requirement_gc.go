@@ -9,8 +9,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// garbagePromises are those of [runtime.GarbageCollector].
-var garbagePromises = []promise{
+// garbageRequirements are those of [runtime.GarbageCollector].
+var garbageRequirements = []requirement{
 	{
 		name:     "GarbageCollectionKeepsNewestInstances",
 		text:     "CollectGarbage keeps MaxPerContainer exited instances of each container, the newest ones, and all running ones; instances younger than MinAge are kept.",
@@ -18,7 +18,7 @@ var garbagePromises = []promise{
 		cause:    "instances are sorted in the wrong order, or counted over all containers of the pod",
 		needs:    []string{"GarbageCollector"},
 		alone:    true,
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Containers.Exit(1)), named("long", t.suite.Containers.Long))
 			s := t.syncUntil(pod, "flappy has exited twice", func(s *runtime.PodStatus) bool {
 				return len(instances(s, "flappy")) > 1 && exited("flappy")(s)
@@ -45,7 +45,7 @@ var garbagePromises = []promise{
 		cause:    "Keep is not called, or the sandbox of a removed pod is kept",
 		needs:    []string{"GarbageCollector"},
 		alone:    true,
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			gone := t.pod(v1.RestartPolicyNever, named("short", t.suite.Containers.Exit(0)))
 			kept := t.pod(v1.RestartPolicyNever, named("short", t.suite.Containers.Exit(0)))
 			for _, pod := range []*v1.Pod{gone, kept} {
@@ -71,7 +71,7 @@ var garbagePromises = []promise{
 		cause:    "a pod is removed as a whole, or counts are derived from the remaining instances",
 		needs:    []string{"GarbageCollector"},
 		alone:    true,
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			pod := t.pod(v1.RestartPolicyAlways, named("flappy", t.suite.Containers.Exit(1)), named("long", t.suite.Containers.Long))
 			t.sync(pod)
 			s := t.await(pod.UID, "flappy has exited", exited("flappy"))
@@ -97,7 +97,7 @@ var garbagePromises = []promise{
 		cause:    "the limit is applied per pod, or running containers are counted as well",
 		needs:    []string{"GarbageCollector"},
 		alone:    true,
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			var pods []*v1.Pod
 			for range 3 {
 				pod := t.pod(v1.RestartPolicyNever, named("short", t.suite.Containers.Exit(0)), named("brief", t.suite.Containers.Exit(1)))
@@ -135,7 +135,7 @@ var garbagePromises = []promise{
 	},
 }
 
-func (t *trial) collect(policy runtime.GCPolicy) {
+func (t *checkT) collect(policy runtime.GCPolicy) {
 	t.Helper()
 	if err := as[runtime.GarbageCollector](t).CollectGarbage(t.Context(), policy); err != nil {
 		t.Fatalf("CollectGarbage: %v", err)

@@ -23,15 +23,15 @@ import (
 
 func TestPodScenarioOnProcesses(t *testing.T) {
 	t.Parallel()
-	story(t, onProcesses(t), processShapes)
+	lifecycle(t, onProcesses(t), processShapes)
 }
 
 func TestIntegrationPodScenarioOnContainerd(t *testing.T) {
 	t.Parallel()
-	story(t, onContainerd(t), containerdShapes)
+	lifecycle(t, onContainerd(t), containerdShapes)
 }
 
-func story(t *testing.T, w *world, more []shape) {
+func lifecycle(t *testing.T, w *world, more []shape) {
 	shapes := slices.Concat(commonShapes, more)
 	w.put("golden", goldenManifest)
 	for _, s := range shapes {

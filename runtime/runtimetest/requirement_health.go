@@ -13,15 +13,15 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// healthPromises are those of [runtime.Checker] and [runtime.Watcher].
-var healthPromises = []promise{
+// healthRequirements are those of [runtime.Checker] and [runtime.Watcher].
+var healthRequirements = []requirement{
 	{
 		name:     "CheckReportsHealthyRuntime",
 		text:     "Check of a runtime that can start containers returns no error, and a Health whose Runtime is nil.",
 		contract: "Checker.Check, Health",
 		cause:    "conditions that the backend does not have are treated as false",
 		needs:    []string{"Checker"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			h, err := as[runtime.Checker](t).Check(t.Context())
 			if err != nil || h.Runtime != nil {
 				t.Errorf("Check returned %+v, %v", h, err)
@@ -34,7 +34,7 @@ var healthPromises = []promise{
 		contract: "Watcher.Watch",
 		cause:    "events have the ID of the backend's object instead of the pod's UID, or ctx's error is returned",
 		needs:    []string{"Watcher"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			ctx, cancel := context.WithCancel(t.Context())
 			events := make(chan types.UID, 1024)
 			result := make(chan error, 1)
@@ -101,7 +101,7 @@ var healthPromises = []promise{
 		contract: "Watcher.Watch; package runtime, Concurrency",
 		cause:    "one stream of events is shared, so that one watcher consumes another's event, or changed is called from a goroutine per event",
 		needs:    []string{"Watcher"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			type watcher struct {
 				events chan types.UID
 				inside atomic.Int32
@@ -182,7 +182,7 @@ var healthPromises = []promise{
 		contract: "Checker.Check; errors of package runtime",
 		cause:    "the backend's error is returned without ctx's",
 		needs:    []string{"Checker"},
-		check: func(t *trial) {
+		check: func(t *checkT) {
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			if h, err := as[runtime.Checker](t).Check(ctx); err != nil && !ended(err) {

@@ -26,12 +26,12 @@ func TestAllocationKeepsItsInvariants(t *testing.T) {
 	seed := seedrun.Seed(t)
 	for _, policy := range []topology.Policy{topology.None, topology.BestEffort, topology.Restricted, topology.SingleNUMANode} {
 		for _, machine := range []string{"xeon-2s", "epyc-1s-nps4", "offline-cpus"} {
-			t.Run(string(policy)+" on "+machine, func(t *testing.T) { laws(t, rand.New(rand.NewPCG(seed, 1)), machine, policy) })
+			t.Run(string(policy)+" on "+machine, func(t *testing.T) { checkInvariants(t, rand.New(rand.NewPCG(seed, 1)), machine, policy) })
 		}
 	}
 }
 
-func laws(t *testing.T, r *rand.Rand, machine string, policy topology.Policy) {
+func checkInvariants(t *testing.T, r *rand.Rand, machine string, policy topology.Policy) {
 	var managers []*cpu.Manager
 	var joint []*topology.Manager
 	opts := variants[r.IntN(len(variants))].opts
