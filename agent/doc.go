@@ -3,8 +3,8 @@
 //
 // # Behavior
 //
-// Nothing about pods. It constructs, connects, runs and stops the components. They
-// make and document all decisions.
+// The package decides nothing about pods. It constructs, connects, runs and stops the
+// components, which make and document all decisions.
 //
 //	Sources ─▶ podsource.Merge ─▶ podworker.Loop ─▶ Workers ─▶ Pipeline ─▶ Runtime
 //	                                   ▲                          │ status.Manager ─▶ Sink

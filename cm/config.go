@@ -34,8 +34,7 @@ type Tree interface {
 	Read(name cgroups.Name) (cgroups.Resources, error)
 	Children(name cgroups.Name) ([]cgroups.Name, error)
 
-	// Exists reports whether the cgroup exists. One of which that is not known counts as
-	// existing.
+	// Exists reports whether the cgroup exists; also true if this cannot be determined.
 	Exists(name cgroups.Name) bool
 
 	// Stats returns the usage of the cgroup; an error that is fs.ErrNotExist if it does not

@@ -3,7 +3,7 @@
 //
 // # Behavior
 //
-// Whether a pod differs from its last observed state, and whether that state is recent enough.
+// The package decides whether a pod differs from its last observed state, and whether that state is recent enough.
 // A [Generator] lists the runtime, each second or, while events of the runtime announce all
 // changes, every few minutes. It compares each pod with its record, inspects the pods that
 // differ, caches their statuses and calls a function for containers that started, died or were

@@ -71,8 +71,8 @@ type record struct {
 	cause       time.Time    // of the event that caused the change just found; zero: none
 
 	// doubted: a list without the pod ended while an inspection that began later was in
-	// progress. If that finds the pod, which of both is newer is not known: the runtime may
-	// have answered it before the list. Another inspection decides.
+	// progress. If the inspection finds the pod, either may be newer: the runtime may have
+	// answered the inspection before the list. Another inspection decides.
 	doubted bool
 
 	pins        int       // calls of Pin in effect

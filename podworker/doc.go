@@ -3,8 +3,8 @@
 //
 // # Behavior
 //
-// When which method of a [Handler] is called for which pod: calls for one pod never overlap,
-// termination is irreversible, and the package determines the grace period, the order of pods
+// The package decides which method of a [Handler] is called for a pod, and when: calls for one pod never overlap,
+// and termination is irreversible. It also determines the grace period, the order of pods
 // that depend on each other, and the time of the next attempt. The Handler implements the
 // calls; pipeline.Pipeline is a Handler that applies the subsystems of a node to a pod.
 //

@@ -7,8 +7,8 @@
 //
 // # Behavior
 //
-// Whether an agent may start: nothing else may use its root directory, its runtime, its
-// directory of pod logs or its root of pod cgroups.
+// The package decides whether an agent may start: nothing else may use its root directory, its
+// runtime, its directory of pod logs or its root of pod cgroups.
 //
 // # Usage
 //

@@ -3,7 +3,7 @@
 //
 // # Behavior
 //
-// How the state of an agent is presented: the order of the pods (those with failures
+// The package determines how the state of an agent is presented: the order of the pods (those with failures
 // first), the redaction of values that may be secret, the length of lists and texts.
 // The page is HTML and SVG, rendered by the server; it works without JavaScript and in
 // a browser for terminals.

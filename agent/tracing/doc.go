@@ -41,8 +41,8 @@
 //     status of a pod contains, but spans contain neither environments nor commands.
 //   - The path and the user agent of a request are cut off after 1 KiB.
 //   - The span of a request continues that of its client (W3C trace context), whose sampling
-//     decision it takes over. That of a request to the read-only API, which any client may
-//     send, is the root of a trace, with a link to the client's.
+//     decision it takes over. The span of a request to the read-only API, which any client may
+//     send, is the root of a trace, with a link to the span of the client.
 //
 // # Differences from the kubelet
 //

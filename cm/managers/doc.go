@@ -3,7 +3,7 @@
 //
 // # Behavior
 //
-// Nothing: it calls the managers and converts their results. [Managers] implements
+// The package decides nothing: it calls the managers and converts their results. [Managers] implements
 // Config.Managers of runtime/cri.
 //
 // # Usage

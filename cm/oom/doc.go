@@ -2,9 +2,9 @@
 //
 // # Behavior
 //
-// Which kill a line of the kernel log describes ([Parser], pure); whether the node or a
-// cgroup was out of memory; and which kills the counters of cgroups show where the kernel
-// log cannot be read.
+// A [Parser], which is pure, determines the kill that a line of the kernel log describes, and
+// whether the node or a cgroup was out of memory. Where the kernel log cannot be read, the
+// kills are derived from the counters of cgroups.
 //
 // # Usage
 //

@@ -3,7 +3,7 @@
 //
 // # Behavior
 //
-// Nothing: a [Server] queries the managers and implements List, Get and
+// The package decides nothing: a [Server] queries the managers and implements List, Get and
 // GetAllocatableResources.
 //
 // # Usage

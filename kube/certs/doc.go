@@ -3,8 +3,9 @@
 //
 // # Behavior
 //
-// Whether the existing kubeconfig file is valid ([ValidConfig]), the content of certificate
-// signing requests, when a certificate is renewed, and which one a new connection uses.
+// [ValidConfig] determines whether the existing kubeconfig file is valid. The package also
+// determines the content of certificate signing requests, the time at which a certificate is
+// renewed, and the certificate that a new connection uses.
 //
 // A Rotation starts with the current certificate of its directory if that is valid for the
 // node, or else with the one of the kubeconfig file. One that is embedded in this file, as

@@ -3,7 +3,7 @@
 //
 // # Behavior
 //
-// What the containers of a pod do: nothing is executed; their [Behavior] specifies when
+// Nothing is executed: the [Behavior] of the containers of a pod specifies when
 // they are ready, exit or fail. Without a scheduler it also binds pods, with the filters and
 // scores of package scheduler. Everything else is done by the packages of a real node: kube/node
 // registers the nodes and renews their leases, podworker, pleg and status run the pods on

@@ -3,8 +3,8 @@
 //
 // # Behavior
 //
-// How a KubeletConfiguration becomes the configurations of the subsystems, which of them
-// exist on this machine, and in which order they are constructed. Every decision about
+// The package derives the configurations of the subsystems from a KubeletConfiguration, and
+// determines which of them exist on this machine and the order of their construction. Every decision about
 // pods belongs to a subsystem and is documented there: package agent and its parts for the
 // pod pipeline, eviction, imagegc, allocation, volume and cm for the resources of the node,
 // kube/node and kube/client for the cluster, kube/server for the API.

@@ -3,9 +3,9 @@
 //
 // # Behavior
 //
-// Which pods the agent runs: those that virtual-kubelet passed to CreatePod and
-// UpdatePod, and, while a new process adopts them, those that the runtime runs already.
-// What happens to a pod is decided by package agent and its parts: the lifecycle by UID,
+// The package determines the pods that the agent runs: the pods that virtual-kubelet passed to
+// CreatePod and UpdatePod, and, while a new process adopts them, the pods that the runtime runs
+// already. Package agent and its parts decide about each pod: the lifecycle by UID,
 // restarts with back-off, graceful termination, probes, phase, conditions and the
 // delivery of statuses.
 //

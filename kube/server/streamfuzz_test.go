@@ -17,8 +17,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// FuzzStreamRequest sends requests for streams with any query, protocols and body: each is
-// answered, and not by a server error, and ports are ports.
+// FuzzStreamRequest sends requests for streams with any query, protocols and body. The server
+// responds to each of them without a server error, and passes only valid ports to the runtime.
 func FuzzStreamRequest(f *testing.F) {
 	for _, path := range []string{"exec/default/web/app", "exec/default/web/u1/app", "attach/default/web/app", "portForward/default/web", "portForward/default/web/u1", "run/default/web/app"} {
 		f.Add(path, "output=1&command=id&command=-u", "SPDY/3.1", "v4.channel.k8s.io", "")

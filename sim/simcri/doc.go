@@ -4,7 +4,7 @@
 //
 // # Behavior
 //
-// Nothing: it is a sim.Machine. Each agent has its own engine. Each call of the CRI is a
+// The package is a sim.Machine and decides nothing. Each agent has its own engine. Each call of the CRI is a
 // call to the outside, with its latency and faults, and the agent may be killed before or
 // after it. The next agent gets a copy of the state directory at the instant of the kill.
 //

@@ -55,9 +55,9 @@ func isEvicted(pod v1.Pod, resource, message string) error {
 	return fmt.Errorf("%s has no DisruptionTarget: %v", pod.Name, s.Conditions)
 }
 
-// aDiskFills has a pod fill the disk that all of the node is on. modest writes
-// less; it stays, and pods that start meanwhile are rejected.
-func aDiskFills(t *testing.T, w *world, root string, megabytes int) { // ev-26, ev-39, ev-54
+// diskPressure lets a pod fill the only disk of the node: it is evicted, the pod that writes less is
+// not, and pods that start meanwhile are rejected.
+func diskPressure(t *testing.T, w *world, root string, megabytes int) { // ev-26, ev-39, ev-54
 	fill := func(mb int) string {
 		return fmt.Sprintf("trap 'exit 0' TERM; sleep 1; dd if=/dev/zero of=filled bs=1048576 count=%d; sleep 3600 & wait", mb)
 	}
@@ -106,7 +106,7 @@ func TestIntegrationAFullDiskEvictsTheRightProcess(t *testing.T) {
 	lab.Need(t, "linux", "root")
 	root := small(t, "64m")
 	w := &world{agent: newAgent(t, "process")}
-	aDiskFills(t, w, root, 45)
+	diskPressure(t, w, root, 45)
 }
 
 func TestIntegrationAFullDiskEvictsTheRightContainer(t *testing.T) {
@@ -114,7 +114,7 @@ func TestIntegrationAFullDiskEvictsTheRightContainer(t *testing.T) {
 	dir := small(t, "400m")
 	t.Setenv("TMPDIR", dir) // the daemon's images and layers are there, too
 	w := onContainerd(t)
-	aDiskFills(t, w, filepath.Join(dir, "root"), 270)
+	diskPressure(t, w, filepath.Join(dir, "root"), 270)
 }
 
 // eat is a program that allocates so much memory, a second after its start: tail

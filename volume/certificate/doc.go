@@ -3,8 +3,8 @@
 //
 // # Behavior
 //
-// When a key is generated and a certificate requested: for each podCertificate source of a volume
-// once, and again at the time that the signer has set as beginRefreshAt, plus a jitter of up to 5
+// The package determines when a key is generated and a certificate requested: once for each podCertificate source of a
+// volume, and again at the time that the signer has set as beginRefreshAt, plus a jitter of up to 5
 // minutes. The new key replaces the old one together with its certificate.
 //
 //	             ┌───────────── issued ────────────┐

@@ -2,10 +2,9 @@
 //
 // # Behavior
 //
-// Which calls are made to the driver, with which requests: NodeStageVolume once per node,
-// NodePublishVolume for each pod, their counterparts, NodeExpandVolume, NodeGetVolumeStats,
-// NodeGetVolumeHealth. Drivers
-// register through volume/csi/register; a [Plugin] is a register.Handler. [Plugin.Run] updates the
+// The package determines the calls to the driver and their requests: NodeStageVolume once per node,
+// NodePublishVolume for each pod, their counterparts, NodeExpandVolume, NodeGetVolumeStats and
+// NodeGetVolumeHealth. Drivers register through volume/csi/register; a [Plugin] is a register.Handler. [Plugin.Run] updates the
 // maximum number of volumes of the drivers.
 //
 // # Usage

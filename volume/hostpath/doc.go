@@ -3,8 +3,8 @@
 //
 // # Behavior
 //
-// Whether the file at the path has the type that the pod requests, and whether to create it. Nothing is
-// mounted: the container runtime bind-mounts the path.
+// The package decides whether the file at the path has the type that the pod requests, and whether to create it.
+// Nothing is mounted: the container runtime bind-mounts the path.
 //
 // # Usage
 //

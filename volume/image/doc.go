@@ -2,7 +2,7 @@
 //
 // # Behavior
 //
-// Nothing: the container runtime mounts the image, which runtime/cri/images pulls before the container is
+// The package decides nothing: the container runtime mounts the image, which runtime/cri/images pulls before the container is
 // created. The plugin only makes the manager support the kind.
 //
 // # Usage

@@ -3,7 +3,7 @@
 //
 // # Behavior
 //
-// Which objects a directory contains. There are two formats, which may be mixed:
+// The package determines the objects that a directory contains. There are two formats, which may be mixed:
 //
 //	DIR/anything.yaml                         manifests of ConfigMaps and Secrets, YAML or
 //	                                          JSON, any number of documents in a file

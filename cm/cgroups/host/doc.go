@@ -8,10 +8,10 @@
 //
 // # Behavior
 //
-// Which version of cgroups the machine runs and where they are mounted ([New]);
-// when a cgroup counts as there (cm-9); how its processes are ended before it is
-// removed (cm-44); which part of the tree an agent without privileges may use
-// ([Delegate]).
+// [New] determines the version of cgroups of the machine and where they are mounted, and
+// [Delegate] the part of the tree that an agent without privileges may use. A [Tree]
+// determines whether a cgroup exists (cm-9), and kills its processes before it removes it
+// (cm-44).
 //
 // # Usage
 //
