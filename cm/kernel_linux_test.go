@@ -8,7 +8,7 @@ import (
 
 // The tests of real cgroups, on a kernel with version 2 only.
 func TestIntegrationOnCgroupV2(t *testing.T) {
-	lab.Kernel(t, "github.com/kubeparts/kubeparts/cm/cgroups/host", "github.com/kubeparts/kubeparts/cm/oom", "github.com/kubeparts/kubeparts/cm")
+	lab.Kernel(t, "github.com/kubeparts/kubeparts/cm/cgroups/host", "github.com/kubeparts/kubeparts/test/integration/oom", "github.com/kubeparts/kubeparts/cm")
 }
 
 // The same on a machine whose cgroups are managed by systemd, and the tests that need

@@ -2,14 +2,15 @@
 # users. KUBEPARTS_CI makes a skip a failure.
 
 # The tests with Integration in their names of these packages are run with a containerd.
-integration_packages=(agent internal/lab imagegc runtime/cri runtime/cri/fakecri volume agent/statuspage agent/statuspage/internal/page examples/agent test/kubelet)
+integration_packages=(internal/lab runtime/cri/fakecri agent/statuspage/internal/page examples/agent test/kubelet
+	test/integration/agent test/integration/cri test/integration/dra test/integration/imagegc test/integration/statuspage test/integration/volume)
 
 # Those with Cluster as well need a control plane; those of the last two take minutes.
 cluster_packages=(kube/client kube/apitest/internal/conformance test/kubelet test/envtest)
 cluster_packages_full=(test/chaos test/hollow)
 
 # Those of these packages need cgroups: v1 on the machine itself, v2 in an emulated one.
-cgroup_packages=(cm cm/oom cm/cgroups/host eviction/notify kube/kubelet)
+cgroup_packages=(cm cm/cgroups/host kube/kubelet test/integration/notify test/integration/oom)
 
 # The suites of these packages, and of those below them, run as an ordinary user too.
 unprivileged_packages=(runtime/process test/kubelet)
@@ -52,7 +53,7 @@ cluster() {
 # cgroups runs what needs cgroups of the machine, and of emulated machines with cgroup v2, one of
 # them with systemd.
 cgroups() {
-	unless_unchanged cm/ eviction/notify/ shutdown/logind/ kube/kubelet/ internal/lab/ runtime/process/
+	unless_unchanged cm/ eviction/notify/ shutdown/logind/ kube/kubelet/ internal/lab/ runtime/process/ test/integration/notify/ test/integration/oom/
 	compile_suites "${cgroup_packages[@]}"
 	run_suites Integration '' "${cgroup_packages[@]}"
 }

@@ -497,3 +497,23 @@ type brokenStatus struct {
 func (b brokenStatus) ContainerStatus(context.Context, string, bool) (*runtimeapi.ContainerStatusResponse, error) {
 	return nil, b.err
 }
+
+func execHook(script string) *v1.LifecycleHandler {
+	return &v1.LifecycleHandler{Exec: &v1.ExecAction{Command: []string{"sh", "-c", script}}}
+}
+
+// newRuntime returns the engine over the services of cfg, with its files in a
+// directory of the test.
+func newRuntime(t *testing.T, cfg cri.Config) *cri.Runtime {
+	t.Helper()
+	dir := t.TempDir()
+	cfg.Dirs.Root, cfg.Dirs.PodLogs = dir+"/root", dir+"/logs"
+	rt, err := cri.New(cfg)
+	require.NoError(t, err)
+	return rt
+}
+
+func is(st *runtime.PodStatus, name string, state runtime.ContainerState) bool {
+	c := st.Container(name)
+	return c != nil && c.State == state
+}

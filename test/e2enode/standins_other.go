@@ -2,10 +2,7 @@
 
 package e2enode
 
-import (
-	"fmt"
-	"syscall"
-)
+import "fmt"
 
 // The suite runs on Linux only.
 var standIns map[string]func(args []string) error

@@ -126,17 +126,6 @@ func (a *agency) reopen(t *testing.T, rt runtime.Runtime) runtime.Runtime {
 
 var _ cri.LocalStreams = (*process.Runtime)(nil)
 
-// newRuntime returns the engine over the services of cfg, with its files in a
-// directory of the test.
-func newRuntime(t *testing.T, cfg cri.Config) *cri.Runtime {
-	t.Helper()
-	dir := t.TempDir()
-	cfg.Dirs.Root, cfg.Dirs.PodLogs = dir+"/root", dir+"/logs"
-	rt, err := cri.New(cfg)
-	require.NoError(t, err)
-	return rt
-}
-
 func TestProcessesKeepTheContract(t *testing.T) {
 	if goruntime.GOOS == "windows" {
 		t.Skip("the process runtime does not run on Windows")

@@ -3,7 +3,12 @@ package statuspage_test
 import (
 	"context"
 	"fmt"
+	"github.com/kubeparts/kubeparts/podsource/manifest"
 	"image"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"net/http"
+	"net/http/httptest"
 	"os/exec"
 	"slices"
 	"strings"
@@ -201,3 +206,19 @@ type noPods struct{}
 func (noPods) Running() []*v1.Pod                           { return nil }
 func (noPods) Evict(context.Context, eviction.Victim) error { return nil }
 func (noPods) Cleaned(types.UID) bool                       { return true }
+
+func newPod(name string) *v1.Pod {
+	return manifest.Default(&v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID("uid-" + name)},
+		Spec: v1.PodSpec{Containers: []v1.Container{{
+			Name: "main", Image: name, Env: []v1.EnvVar{{Name: "PASSWORD", Value: "hidden-password"}},
+		}}},
+	})
+}
+
+func get(t *testing.T, h http.Handler, path string) (code int, body string) {
+	t.Helper()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+	return w.Code, w.Body.String()
+}

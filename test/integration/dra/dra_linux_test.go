@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	drav1 "k8s.io/kubelet/pkg/apis/dra/v1"
 	"k8s.io/utils/cpuset"
@@ -49,7 +50,9 @@ const (
 
 // The pod prints the variable and the device that CDI injects, and then waits.
 func podWithClaim(uid types.UID) *v1.Pod {
-	p := pod(uid, "gpu")
+	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: string(uid), UID: uid}}
+	p.Spec.ResourceClaims = []v1.PodResourceClaim{{Name: "gpu", ResourceClaimName: new("gpu")}}
+	p.Spec.Containers = []v1.Container{{Name: "c", Resources: v1.ResourceRequirements{Claims: []v1.ResourceClaim{{Name: "gpu"}}}}}
 	p.Spec.HostNetwork = true
 	p.Spec.TerminationGracePeriodSeconds = new(int64(1))
 	p.Spec.Containers[0].Image = lab.Busybox
@@ -82,7 +85,11 @@ func (f files) Run(ctx context.Context, set func([]*v1.Pod)) error {
 }
 
 func (f files) GetClaim(context.Context, string, string) (*resourceapi.ResourceClaim, error) {
-	return claim("gpu", driverName, f.uid()), nil
+	c := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "gpu", UID: "uid-gpu"}}
+	result := resourceapi.DeviceRequestAllocationResult{Request: "r", Driver: driverName, Pool: "pool", Device: "gpu"}
+	c.Status.Allocation = &resourceapi.AllocationResult{Devices: resourceapi.DeviceAllocationResult{Results: []resourceapi.DeviceRequestAllocationResult{result}}}
+	c.Status.ReservedFor = []resourceapi.ResourceClaimConsumerReference{{Resource: "pods", Name: string(f.uid()), UID: f.uid()}}
+	return c, nil
 }
 
 // TestIntegrationAgentProcess is the agent that TestIntegrationAnAgentThatIsKilled starts and

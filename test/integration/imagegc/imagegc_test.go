@@ -3,7 +3,6 @@ package imagegc_test
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -131,10 +130,7 @@ func TestIntegrationImagesAreRemovedWhenTheirDiskIsFull(t *testing.T) { // ig-4,
 	ballast := filepath.Join(daemon.Root(), "ballast")
 	require.NoError(t, os.WriteFile(ballast, make([]byte, now.Available-4*mib), 0o600))
 	_, err = manager(policy(85, 50)).Collect(t.Context())
-	short, ok := errors.AsType[*imagegc.ShortageError](err)
-	require.True(t, ok, "%v", err)
-	t.Log(short)
-	assert.Equal(t, "a file of the test", short.Consumers[0].Name)
+	assert.ErrorContains(t, err, "Space is used by a file of the test")
 	for _, name := range names {
 		assert.False(t, has(name))
 	}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"golang.org/x/sys/unix"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -225,4 +226,19 @@ func TestIntegrationPodsComeAndGoWhileTheAgentIsKilled(t *testing.T) {
 	for _, c := range canaries {
 		assert.FileExists(t, c)
 	}
+}
+
+func noPod(types.UID) bool { return false }
+
+func bind(t testing.TB, from, to string) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(to, 0o755))
+	require.NoError(t, unix.Mount(from, to, "", unix.MS_BIND, ""))
+	t.Cleanup(func() { _ = unix.Unmount(to, unix.MNT_DETACH) })
+}
+
+func write(t testing.TB, path string) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(t, os.WriteFile(path, []byte("x"), 0o600))
 }

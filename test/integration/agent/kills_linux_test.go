@@ -3,6 +3,8 @@ package agent_test
 import (
 	"context"
 	"encoding/json"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"slices"
 	"strings"
 	"syscall"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/internal/lab"
 	"github.com/kubeparts/kubeparts/internal/seedrun"
+	"github.com/kubeparts/kubeparts/podsource/manifest"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
@@ -64,7 +67,10 @@ func killed(t *testing.T, client *remote.Client, rt runtime.Runtime, victim stri
 	ended := make(chan error, 1)
 	go func() { ended <- node.Run(ctx) }()
 
-	pod := newTestPod(victim, v1.RestartPolicyAlways, lab.Busybox)
+	pod := manifest.Default(&v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: victim, Namespace: "default", UID: types.UID("uid-" + victim)},
+		Spec:       v1.PodSpec{RestartPolicy: v1.RestartPolicyAlways, Containers: []v1.Container{{Name: "c0", Image: lab.Busybox}}},
+	})
 	pod.Spec.HostNetwork = true
 	pod.Spec.TerminationGracePeriodSeconds = new(int64(1))
 	pod.Spec.Containers[0].Command = []string{"sleep", "3600"}
