@@ -48,15 +48,18 @@ func TestIntegrationAKilledContainerComesBack(t *testing.T) {
 		return
 	}
 	t.Run("events on", func(t *testing.T) { killed(t, client, rt, "victim-on", 50) })
-	t.Run("events off", func(t *testing.T) { killed(t, client, deaf{rt, rt, rt}, "victim-off", 50) })
+	t.Run("events off", func(t *testing.T) { killed(t, client, withoutEvents{rt, rt, rt}, "victim-off", 50) })
 }
 
-// deaf is a runtime without hints.
-type deaf struct {
+// withoutEvents is a runtime without a Watcher.
+type withoutEvents struct {
 	runtime.Runtime
 	runtime.Checker
 	runtime.GarbageCollector
 }
+
+// Unwrap hides the other interfaces.
+func (withoutEvents) Unwrap() any { return nil }
 
 func killed(t *testing.T, client *remote.Client, rt runtime.Runtime, victim string, kills int32) {
 	random := seedrun.Rand(t)
