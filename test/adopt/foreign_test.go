@@ -17,6 +17,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/test/internal/cgroupdir"
 )
 
 // A pod of each QoS class.
@@ -135,10 +137,8 @@ func TestIntegrationNothingOfAnotherNodeIsTouched(t *testing.T) {
 					root := t.TempDir()
 					t.Cleanup(func() {
 						_ = syscall.Unmount(filepath.Join(root, "root"), syscall.MNT_DETACH)
-						for _, dir := range n.cgroupDirs() {
-							removeCgroups(dir + "-second")
-						}
-						removeCgroups(filepath.Join("/sys/fs/cgroup/unified", n.cgroup()+"-second"))
+						dirs, _ := cgroupdir.Of(n.cgroup() + "-second")
+						_ = cgroupdir.Remove(dirs)
 					})
 					began := time.Now()
 					out, exited := n.startSecond(root, tc.endpoint, tc.cgroup, 20*time.Second)

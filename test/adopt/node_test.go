@@ -27,6 +27,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/internal/lab"
+	"github.com/kubeparts/kubeparts/test/internal/cgroupdir"
 	"github.com/kubeparts/kubeparts/test/internal/labenv"
 )
 
@@ -64,7 +65,7 @@ func bareNode(t *testing.T) *node {
 	for _, name := range []string{"manifests", "root", "logs", "control"} {
 		require.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o755))
 	}
-	n.makeCgroup()
+	require.NoError(t, cgroupdir.Make(n.cgroupDirs())) // which a kubelet requires to exist
 	return n
 }
 
@@ -109,32 +110,11 @@ clusterDomain: cluster.local
 // cgroup is a parent that no other node has.
 func (n *node) cgroup() string { return "/" + filepath.Base(n.dir) }
 
-// cgroupDirs are the directories of the parent cgroup in the hierarchies of cgroup v1, or
-// in the one of v2.
-func (n *node) cgroupDirs() (dirs []string) {
-	if _, err := os.Stat("/sys/fs/cgroup/cgroup.controllers"); err == nil {
-		return []string{filepath.Join("/sys/fs/cgroup", n.cgroup())}
-	}
-	all, err := filepath.Glob("/sys/fs/cgroup/*")
+// cgroupDirs are the directories of the parent cgroup.
+func (n *node) cgroupDirs() []string {
+	dirs, err := cgroupdir.Of(n.cgroup())
 	require.NoError(n.t, err)
-	for _, dir := range all {
-		if filepath.Base(dir) != "unified" {
-			dirs = append(dirs, filepath.Join(dir, n.cgroup()))
-		}
-	}
 	return dirs
-}
-
-// makeCgroup creates the parent, which a kubelet requires to exist.
-func (n *node) makeCgroup() {
-	for _, dir := range n.cgroupDirs() {
-		require.NoError(n.t, os.MkdirAll(dir, 0o755))
-		for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
-			if text, err := os.ReadFile(filepath.Join(filepath.Dir(dir), file)); err == nil {
-				_ = os.WriteFile(filepath.Join(dir, file), text, 0o644)
-			}
-		}
-	}
 }
 
 func (n *node) cleanup() {
@@ -148,20 +128,8 @@ func (n *node) cleanup() {
 			_ = syscall.Unmount(fields[4], syscall.MNT_DETACH)
 		}
 	}
-	unified := filepath.Join("/sys/fs/cgroup/unified", n.cgroup()) // made by the runtime where both versions are mounted
-	for _, dir := range append(n.cgroupDirs(), unified) {
-		removeCgroups(dir)
-	}
+	_ = cgroupdir.Remove(n.cgroupDirs())
 	require.NoError(n.t, os.RemoveAll(n.dir))
-}
-
-// removeCgroups removes a cgroup without processes, and those below it.
-func removeCgroups(dir string) {
-	below, _ := filepath.Glob(filepath.Join(dir, "*", "cgroup.procs"))
-	for _, file := range below {
-		removeCgroups(filepath.Dir(file))
-	}
-	_ = os.Remove(dir)
 }
 
 // A program is a kubelet: a real one of some version, or this repository's.

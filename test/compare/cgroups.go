@@ -3,15 +3,14 @@
 package compare
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-)
 
-const cgroupMount = "/sys/fs/cgroup"
+	"github.com/kubeparts/kubeparts/test/internal/cgroupdir"
+)
 
 // cgroupFiles are the settings that are compared, of both versions of cgroups.
 var cgroupFiles = []string{
@@ -21,80 +20,16 @@ var cgroupFiles = []string{
 	"cpu.weight", "cpu.max", "memory.min", "memory.low", "memory.high", "memory.max", "memory.swap.max", "memory.oom.group", "hugetlb.2MB.max",
 }
 
-// hierarchies returns the mounts of cgroups: one for version 2, one for each controller for
-// version 1.
-func hierarchies() ([]string, error) {
-	if _, err := os.Stat(filepath.Join(cgroupMount, "cgroup.controllers")); err == nil {
-		return []string{cgroupMount}, nil
-	}
-	entries, err := os.ReadDir(cgroupMount)
-	if err != nil {
-		return nil, err
-	}
-	var mounts []string
-	for _, e := range entries {
-		if e.IsDir() { // other names of a hierarchy are links
-			mounts = append(mounts, filepath.Join(cgroupMount, e.Name()))
-		}
-	}
-	return mounts, nil
-}
-
-// makeCgroups creates a cgroup in each hierarchy, because the kubelet requires that its
-// cgroupRoot exists.
-func makeCgroups(name string) error {
-	mounts, err := hierarchies()
-	if err != nil {
-		return err
-	}
-	for _, mount := range mounts {
-		if err := os.Mkdir(filepath.Join(mount, name), 0o755); err != nil {
-			return err
-		}
-		for _, file := range []string{"cpuset.cpus", "cpuset.mems"} { // empty in a new cgroup of version 1
-			data, err := os.ReadFile(filepath.Join(mount, file))
-			if errors.Is(err, fs.ErrNotExist) {
-				continue
-			} else if err != nil {
-				return err
-			}
-			if err := os.WriteFile(filepath.Join(mount, name, file), data, 0o644); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// removeCgroups removes the cgroups of makeCgroups and those below them.
-func removeCgroups(name string) error {
-	mounts, err := hierarchies()
-	for _, mount := range mounts {
-		var dirs []string
-		_ = filepath.WalkDir(filepath.Join(mount, name), func(path string, d fs.DirEntry, err error) error {
-			if err == nil && d.IsDir() {
-				dirs = append(dirs, path)
-			}
-			return nil
-		})
-		for _, dir := range slices.Backward(dirs) {
-			err = errors.Join(err, os.Remove(dir))
-		}
-	}
-	return err
-}
-
 // readCgroups returns the settings of the cgroups below one, by the hierarchy and the path
 // below it: "cpu/kubepods/burstable/cpu.shares". A cgroup that is removed meanwhile is
 // omitted.
 func readCgroups(name string) (map[string]string, error) {
-	mounts, err := hierarchies()
+	tops, err := cgroupdir.Of(name)
 	if err != nil {
 		return nil, err
 	}
 	found := map[string]string{}
-	for _, mount := range mounts {
-		top := filepath.Join(mount, name)
+	for _, top := range tops {
 		err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || !slices.Contains(cgroupFiles, d.Name()) {
 				return nil
@@ -102,7 +37,7 @@ func readCgroups(name string) (map[string]string, error) {
 			data, err := os.ReadFile(path)
 			if err == nil {
 				below, _ := filepath.Rel(top, path)
-				found[filepath.Join(filepath.Base(mount), below)] = strings.TrimSpace(string(data))
+				found[filepath.Join(filepath.Base(filepath.Dir(top)), below)] = strings.TrimSpace(string(data))
 			}
 			return nil
 		})

@@ -4,9 +4,9 @@ package compare
 
 import (
 	"encoding/json"
+	"errors"
 	"k8s.io/client-go/rest"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -57,8 +57,7 @@ func newWorld(t testing.TB, kind string, o options) *world {
 	w.proxy, err = criproxy.New(criproxy.Config{Listen: w.Path("cri.sock"), Upstream: w.daemon.Endpoint, Responses: responseRecorded})
 	w.Must("start a proxy", err)
 	t.Cleanup(func() { w.Must("stop the proxy", w.proxy.Close()) })
-	w.Must("make cgroups", makeCgroups(w.group()))
-	t.Cleanup(func() { w.Must("remove cgroups", removeCgroups(w.group())) })
+	w.MakeCgroup()
 	w.Must("write resolv.conf", os.WriteFile(w.Path("resolv.conf"), []byte("nameserver 192.0.2.53\nsearch example.test\noptions timeout:1\n"), 0o644))
 	w.Must("write a configuration", os.WriteFile(w.Path("config.json"), w.config(), 0o644))
 	w.start(o)
@@ -107,18 +106,9 @@ func (w *world) start(o options) {
 	w.Must("start the "+w.kind, err)
 	w.Cleanup(func() {
 		w.Must("stop the "+w.kind, w.node.Stop(90*time.Second))
-		if o.save != "" {
-			w.Must("keep the log", copyFile(filepath.Join(o.save, w.kind+".log"), w.Path("node.log")))
-		}
+		log, err := os.ReadFile(w.Path("node.log"))
+		w.Must("keep the log", errors.Join(err, labenv.KeepLogs(o.save, map[string][]byte{w.kind + ".log": log})))
 	})
-}
-
-func copyFile(to, from string) error {
-	data, err := os.ReadFile(from)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(to, data, 0o644)
 }
 
 // responseRecorded reports whether a response is needed: it contains an ID.

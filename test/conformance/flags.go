@@ -6,8 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 
 	"github.com/kubeparts/kubeparts/internal/lab"
 	"github.com/kubeparts/kubeparts/test/internal/cli"
@@ -77,12 +75,7 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 			return o, fmt.Errorf("find the directory of the suite (see --tools): %w", err)
 		}
 	}
-	for _, name := range []string{o.kind.binary, ginkgoName, images.Agnhost} {
-		if _, err := os.Stat(filepath.Join(o.tools, name)); err != nil {
-			return o, fmt.Errorf("%w; bash .ci/run %s builds it", err, o.kind.step)
-		}
-	}
-	return o, nil
+	return o, labenv.Require("bash .ci/run "+o.kind.step, o.tools, o.kind.binary, ginkgoName, images.Agnhost)
 }
 
 // ginkgoName is a program that .ci/run builds with the suites.

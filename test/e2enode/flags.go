@@ -14,6 +14,7 @@ import (
 	"github.com/kubeparts/kubeparts/internal/lab"
 	"github.com/kubeparts/kubeparts/test/internal/cli"
 	"github.com/kubeparts/kubeparts/test/internal/images"
+	"github.com/kubeparts/kubeparts/test/internal/labenv"
 )
 
 // A subject is a program that is tested.
@@ -94,11 +95,9 @@ func parseFlags(args []string, stdout io.Writer) (o options, err error) {
 		return o, errors.New("--lanes must be positive")
 	}
 	if o.results == "" {
-		cache, err := lab.CacheDir()
-		if err != nil {
+		if o.results, err = labenv.Cached("e2enode", "results.tsv"); err != nil {
 			return o, fmt.Errorf("find the file of results (see --results): %w", err)
 		}
-		o.results = filepath.Join(cache, "e2enode", "results.tsv")
 	}
 	if len(o.subjects) == 0 {
 		return o, nil
@@ -118,17 +117,9 @@ func (o *options) findPrograms() error {
 	if o.kubernetes == "" {
 		o.kubernetes = filepath.Join(cache, "kubelet-"+lab.KubernetesVersion)
 	}
-	for _, name := range []string{ginkgoName, images.Agnhost, images.NoNewPrivs, images.DevicePlugin} {
-		if _, err := os.Stat(filepath.Join(o.tools, name)); err != nil {
-			return fmt.Errorf("%w; bash .ci/run conformance-images builds it", err)
-		}
-	}
-	for _, name := range []string{suiteName, string(kubelet)} {
-		if _, err := os.Stat(filepath.Join(o.kubernetes, name)); err != nil {
-			return fmt.Errorf("%w; bash hack/kubelet.sh %s kubelet e2e_node builds it", err, lab.KubernetesVersion)
-		}
-	}
-	return nil
+	return errors.Join(
+		labenv.Require("bash .ci/run conformance-images", o.tools, ginkgoName, images.Agnhost, images.NoNewPrivs, images.DevicePlugin),
+		labenv.Require("bash hack/kubelet.sh "+lab.KubernetesVersion+" kubelet e2e_node", o.kubernetes, suiteName, string(kubelet)))
 }
 
 const (

@@ -14,8 +14,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	cri "k8s.io/cri-client/pkg"
 
-	"github.com/kubeparts/kubeparts/cm/cgroups"
-	"github.com/kubeparts/kubeparts/cm/cgroups/host"
 	"github.com/kubeparts/kubeparts/internal/lab"
 	"github.com/kubeparts/kubeparts/test/internal/labenv"
 )
@@ -47,7 +45,7 @@ func newWorld(t testing.TB, cluster bool) *world {
 	for _, dir := range []string{"started", "manifests", "logs", "root", "plugins", "audit"} {
 		w.Must("make a directory", os.Mkdir(w.Path(dir), 0o755))
 	}
-	w.makeCgroup()
+	w.MakeCgroup()
 	w.daemon = lab.Containerd(t, lab.ContainerdConfig{Metrics: true})
 	t.Cleanup(w.removePods) // before that of the daemon, and after the node has stopped
 	if !cluster {
@@ -61,22 +59,6 @@ func newWorld(t testing.TB, cluster bool) *world {
 	}})
 	w.api, _ = w.Client(w.control.Kubeconfig)
 	return w
-}
-
-// makeCgroup makes the parent of the pods' cgroups. A kubelet requires that it exists.
-func (w *world) makeCgroup() {
-	tree, err := host.New(host.Config{})
-	w.Must("find cgroups", err)
-	root, err := cgroups.ParseRoot(w.Cgroup())
-	w.Must("name a cgroup", err)
-	w.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(w.Context()), time.Minute)
-		defer cancel()
-		if err := tree.Remove(ctx, root); err != nil {
-			w.Errorf("remove cgroups: %v", err)
-		}
-	})
-	w.Must("make a cgroup", tree.Apply(w.Context(), root, cgroups.Resources{}))
 }
 
 // removePods removes all pods from the runtime, several at a time: the lab's own cleanup, which has

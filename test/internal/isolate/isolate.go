@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/kubeparts/kubeparts/test/internal/cgroupdir"
 )
 
 // variable is set in the isolated process.
@@ -68,10 +70,14 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 	env := append(os.Environ(), variable+"=1")
 	if cfg.Dir != "" {
 		var cgroups []string
-		cgroups, err = makeCgroups(fmt.Sprintf("kubeparts-%d-%s", os.Getpid(), filepath.Base(cfg.Dir)))
-		defer func() { err = errors.Join(err, removeCgroups(cgroups)) }()
-		if err != nil {
-			return 0, err
+		if !cgroupdir.V2() { // there, the processes of the run would be in the way of cgroups below
+			if cgroups, err = cgroupdir.Of(fmt.Sprintf("kubeparts-%d-%s", os.Getpid(), filepath.Base(cfg.Dir))); err != nil {
+				return 0, err
+			}
+			defer func() { err = errors.Join(err, cgroupdir.Remove(cgroups)) }()
+			if err = cgroupdir.Make(cgroups); err != nil {
+				return 0, err
+			}
 		}
 		script = inNamespaces(cgroups)
 		env = append(env, "TMPDIR="+cfg.Dir, "ENTER="+enter)

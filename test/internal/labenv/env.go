@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kubeparts/kubeparts/internal/lab"
+	"github.com/kubeparts/kubeparts/test/internal/cgroupdir"
 )
 
 // An Env is a directory for what a run starts. All of it is removed when the run ends.
@@ -52,6 +53,14 @@ func (e *Env) Path(name ...string) string { return filepath.Join(append([]string
 
 // Cgroup returns the parent of the cgroups of the node's pods, which no other node uses.
 func (e *Env) Cgroup() string { return "/" + filepath.Base(e.Dir) }
+
+// MakeCgroup makes Cgroup, because a kubelet requires that it exists. It is removed when the run ends.
+func (e *Env) MakeCgroup() {
+	dirs, err := cgroupdir.Of(e.Cgroup())
+	e.Must("find cgroups", err)
+	e.Must("make cgroups", cgroupdir.Make(dirs))
+	e.Cleanup(func() { e.Must("remove cgroups", cgroupdir.Remove(dirs)) })
+}
 
 // Client is NewClient that ends the run if it fails.
 func (e *Env) Client(kubeconfig string) (kubernetes.Interface, *rest.Config) {
@@ -150,8 +159,15 @@ func FindKubelet(named string) (file string, err error) {
 			return "", fmt.Errorf("find the directory of the kubelet (see --kubelet): %w", err)
 		}
 	}
-	if _, err := os.Stat(file); err != nil {
-		return "", fmt.Errorf("%w; bash hack/kubelet.sh %s builds it", err, lab.KubernetesVersion)
+	return file, Require("bash hack/kubelet.sh "+lab.KubernetesVersion, filepath.Dir(file), filepath.Base(file))
+}
+
+// Require returns an error, which contains the command that builds them, if a directory lacks files.
+func Require(command, dir string, names ...string) error {
+	for _, name := range names {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			return fmt.Errorf("%w; %s builds it", err, command)
+		}
 	}
-	return file, nil
+	return nil
 }
