@@ -2,7 +2,7 @@
 # users. KUBEPARTS_CI makes a skip a failure.
 
 # The tests with Integration in their names of these packages are run with a containerd.
-integration_packages=(internal/lab runtime/cri/fakecri agent/statuspage/internal/page examples/agent test/kubelet
+integration_packages=(internal/lab runtime/cri/fakecri agent/statuspage/internal/page examples/agent test/internal/isolate test/kubelet
 	test/integration/agent test/integration/cri test/integration/dra test/integration/imagegc test/integration/statuspage test/integration/volume)
 
 # Those with Cluster as well need a control plane; those of the last two take minutes.
