@@ -3,10 +3,7 @@ package statuspage_test
 import (
 	"context"
 	"fmt"
-	"github.com/kubeparts/kubeparts/podsource/manifest"
 	"image"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
@@ -20,6 +17,7 @@ import (
 	"golang.org/x/net/html"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
@@ -28,6 +26,7 @@ import (
 	"github.com/kubeparts/kubeparts/eviction"
 	"github.com/kubeparts/kubeparts/internal/lab"
 	"github.com/kubeparts/kubeparts/podsource"
+	"github.com/kubeparts/kubeparts/podsource/manifest"
 	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime"
