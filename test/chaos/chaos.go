@@ -1,4 +1,4 @@
-// Chaos runs the complete node, examples/kubelet, in a real cluster and on a real containerd,
+// Package chaos runs the complete node, examples/kubelet, in a real cluster and on a real containerd,
 // injects real faults, and checks the invariants of the simulation:
 //
 //	go run ./test chaos

@@ -1,6 +1,6 @@
 //go:build unix
 
-// Compare runs the same pods on a real kubelet and on the complete node of this repository,
+// Package compare runs the same pods on a real kubelet and on the complete node of this repository,
 // examples/kubelet, one after the other, and compares everything that others can observe of
 // them: the requests to the container runtime, pod statuses, events, cgroups, files and logs.
 //

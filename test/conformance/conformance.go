@@ -1,4 +1,4 @@
-// Conformance runs Kubernetes' node conformance tests, or its tests of dynamic resource
+// Package conformance runs Kubernetes' node conformance tests, or its tests of dynamic resource
 // allocation in clusters, against the complete node, examples/kubelet, as the only node of a
 // real cluster on a real containerd:
 //

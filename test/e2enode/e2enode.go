@@ -1,4 +1,4 @@
-// E2enode runs Kubernetes' own suite of tests of the kubelet, test/e2e_node, against a real
+// Package e2enode runs Kubernetes' own suite of tests of the kubelet, test/e2e_node, against a real
 // kubelet and against the complete node, examples/kubelet, one after the other on the same
 // machine:
 //

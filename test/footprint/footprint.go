@@ -1,6 +1,6 @@
 //go:build unix
 
-// Footprint measures the complete node, examples/kubelet, and a real kubelet, one after the other,
+// Package footprint measures the complete node, examples/kubelet, and a real kubelet, one after the other,
 // on a real containerd:
 //
 //	hack/footprint.sh --compare

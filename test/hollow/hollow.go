@@ -1,4 +1,4 @@
-// Hollow measures simulated nodes: hundreds of them with thousands of pods run in one process
+// Package hollow measures simulated nodes: hundreds of them with thousands of pods run in one process
 // against a real API server (package kube/fakenode), and the program reports their memory,
 // processor time and calls. examples/hollow only runs the nodes.
 //

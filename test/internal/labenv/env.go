@@ -28,7 +28,7 @@ type Env struct {
 	Dir string
 }
 
-// New returns a Env on a machine that satisfies the requirements (see lab.Need). containerd is the program
+// New returns an Env on a machine that satisfies the requirements (see lab.Need). containerd is the program
 // that lab.Containerd starts; if empty, it is that of lab.FindContainerd.
 func New(t testing.TB, containerd string, needs ...string) *Env {
 	e := &Env{TB: t}
