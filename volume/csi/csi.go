@@ -22,13 +22,22 @@ const Name = "kubernetes.io/csi"
 // DefaultTimeout is the default of Config.Timeout.
 const DefaultTimeout = 2 * time.Minute
 
-// Drivers returns the API objects of drivers. Errors are as in volume.Objects.
+// Drivers reads and writes the API objects of drivers. Errors are as in volume.Objects.
 type Drivers interface {
 	CSIDriver(ctx context.Context, name string) (*storagev1.CSIDriver, error)
 
 	// VolumeAttachment returns the attachment of a volume. It is called if the CSIDriver
 	// requires attachment.
 	VolumeAttachment(ctx context.Context, name string) (*storagev1.VolumeAttachment, error)
+
+	// DriverRegistered is called when a driver registers, before its volumes are set up, to
+	// update the CSINode and the annotation csi.volume.kubernetes.io/nodeid. Its error is
+	// returned to the driver, and the registration fails. Run calls it when the limit of a
+	// driver has changed. It may block.
+	DriverRegistered(ctx context.Context, driver Driver) error
+
+	// DriverDeregistered is called after a driver has deregistered. It may block.
+	DriverDeregistered(ctx context.Context, name string)
 }
 
 // A Config configures a [Plugin].
@@ -42,7 +51,8 @@ type Config struct {
 	// Mounter lists and removes mounts. Required.
 	Mounter volume.Mounter
 
-	// Drivers returns CSIDrivers and VolumeAttachments. If nil, there are none.
+	// Drivers has the CSIDrivers, the VolumeAttachments and the CSINode. If nil, there are
+	// none.
 	Drivers Drivers
 
 	// Objects returns the Secrets that volumes refer to. If nil, such volumes fail.
@@ -51,15 +61,6 @@ type Config struct {
 	// Tokens returns service account tokens for drivers that require them. If nil, volumes of
 	// such drivers fail.
 	Tokens *token.Cache
-
-	// Registered is called when a driver registers, before its volumes are set up, to update
-	// the CSINode and the annotation csi.volume.kubernetes.io/nodeid. Its error is returned to
-	// the driver, and the registration fails. Run calls it when the limit of a driver has
-	// changed. It may block. It may be nil.
-	Registered func(ctx context.Context, driver Driver) error
-
-	// Deregistered is called after a driver has deregistered. It may block. It may be nil.
-	Deregistered func(ctx context.Context, name string)
 
 	// Changed is called when volumes that wait for a driver must be retried; it should call
 	// manager.PluginChanged(csi.Name). It may be nil.
@@ -126,12 +127,6 @@ func New(cfg Config) (*Plugin, error) {
 	}
 	if cfg.Timeout == 0 {
 		cfg.Timeout = DefaultTimeout
-	}
-	if cfg.Registered == nil {
-		cfg.Registered = func(context.Context, Driver) error { return nil }
-	}
-	if cfg.Deregistered == nil {
-		cfg.Deregistered = func(context.Context, string) {}
 	}
 	if cfg.Changed == nil {
 		cfg.Changed = func() {}

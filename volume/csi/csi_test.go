@@ -36,7 +36,17 @@ type api struct {
 	driver      *storagev1.CSIDriverSpec
 	attachments map[string]*storagev1.VolumeAttachment
 	err         error // of VolumeAttachment
+
+	registered []csi.Driver
+	gone       []string
 }
+
+func (a *api) DriverRegistered(_ context.Context, d csi.Driver) error {
+	a.registered = append(a.registered, d)
+	return nil
+}
+
+func (a *api) DriverDeregistered(_ context.Context, name string) { a.gone = append(a.gone, name) }
 
 func (a *api) CSIDriver(_ context.Context, name string) (*storagev1.CSIDriver, error) {
 	if a.driver == nil {
@@ -219,10 +229,8 @@ func TestTokensAndRepublishing(t *testing.T) {
 func TestAMissingDriver(t *testing.T) {
 	changed := 0
 	cfg := csi.Config{RootDir: t.TempDir(), Mounter: new(volumetest.Mounter), Changed: func() { changed++ }}
-	var known []csi.Driver
-	var gone []string
-	cfg.Registered = func(_ context.Context, d csi.Driver) error { known = append(known, d); return nil }
-	cfg.Deregistered = func(_ context.Context, name string) { gone = append(gone, name) }
+	objects := new(api)
+	cfg.Drivers = objects
 	p := plugin(t, cfg)
 	req := volumetest.Request(t, p, persistent("vol-1"))
 	const want = "csi: driver name test.csi.example.com not found in the list of registered CSI drivers"
@@ -235,11 +243,11 @@ func TestAMissingDriver(t *testing.T) {
 	d := serve(t, &csitest.Driver{Name: driverName, Dir: t.TempDir(), Mounter: new(volumetest.Mounter), MaxVolumes: 7})
 	require.NoError(t, p.Register(t.Context(), driverName, d.socket, []string{"v1.13.0"}))
 	assert.Equal(t, 1, changed)
-	assert.Equal(t, []csi.Driver{{Name: driverName, Endpoint: d.socket, NodeID: "node-of-" + driverName, MaxVolumes: 7}}, known)
+	assert.Equal(t, []csi.Driver{{Name: driverName, Endpoint: d.socket, NodeID: "node-of-" + driverName, MaxVolumes: 7}}, objects.registered)
 	assert.Len(t, p.Drivers(), 1)
 	p.Deregister(t.Context(), driverName)
 	p.Deregister(t.Context(), driverName)
-	assert.Equal(t, []string{driverName}, gone)
+	assert.Equal(t, []string{driverName}, objects.gone)
 	for name, versions := range map[string][]string{driverName: {"0.3.0"}, "a/../b": {"1.0.0"}} {
 		require.Error(t, p.Register(t.Context(), name, d.socket, versions))
 	}

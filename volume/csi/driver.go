@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Register implements register.Handler. It calls NodeGetInfo and Config.Registered.
+// Register implements register.Handler. It calls NodeGetInfo and Drivers.DriverRegistered.
 func (p *Plugin) Register(ctx context.Context, name, endpoint string, versions []string) error {
 	if !slices.ContainsFunc(versions, func(v string) bool { return strings.HasPrefix(strings.TrimPrefix(v, "v"), "1.") }) {
 		return fmt.Errorf("csi: driver %s supports versions %v; this agent speaks 1.x", name, versions)
@@ -30,8 +30,10 @@ func (p *Plugin) Register(ctx context.Context, name, endpoint string, versions [
 	if err != nil {
 		return fmt.Errorf("csi: NodeGetInfo of driver %s: %w", name, err)
 	}
-	if err := p.cfg.Registered(ctx, d); err != nil {
-		return fmt.Errorf("csi: make driver %s known: %w", name, err)
+	if p.cfg.Drivers != nil {
+		if err := p.cfg.Drivers.DriverRegistered(ctx, d); err != nil {
+			return fmt.Errorf("csi: make driver %s known: %w", name, err)
+		}
 	}
 	p.mu.Lock()
 	p.drivers[name] = d
@@ -61,8 +63,8 @@ func (p *Plugin) Deregister(ctx context.Context, name string) {
 	_, known := p.drivers[name]
 	delete(p.drivers, name)
 	p.mu.Unlock()
-	if known {
-		p.cfg.Deregistered(ctx, name)
+	if known && p.cfg.Drivers != nil {
+		p.cfg.Drivers.DriverDeregistered(ctx, name)
 	}
 }
 

@@ -20,7 +20,7 @@ const checkPeriod = time.Minute
 // Run keeps the maximum number of volumes of drivers up to date until ctx is done, and returns nil. If
 // the CSIDriver of a driver has a nodeAllocatableUpdatePeriodSeconds, NodeGetInfo is called at this
 // period, and at once after a call that stages or publishes a volume has failed with ResourceExhausted,
-// or AttachLimitExceeded has returned true; if the result has changed, Config.Registered is called (rule vol-84). Without Run, limits are those
+// or AttachLimitExceeded has returned true; if the result has changed, Drivers.DriverRegistered is called (rule vol-84). Without Run, limits are those
 // at the registration. It returns an error if it was called before.
 func (p *Plugin) Run(ctx context.Context) error {
 	if err := p.ran.Enter("csi: Plugin"); err != nil {
@@ -179,7 +179,7 @@ func (p *Plugin) updateLimit(ctx context.Context, d Driver) {
 		return
 	}
 	if err == nil {
-		err = p.cfg.Registered(ctx, next)
+		err = p.cfg.Drivers.DriverRegistered(ctx, next)
 	}
 	if err != nil {
 		if ctx.Err() == nil {
@@ -194,6 +194,6 @@ func (p *Plugin) updateLimit(ctx context.Context, d Driver) {
 	}
 	p.mu.Unlock()
 	if !registered { // it has deregistered during the update
-		p.cfg.Deregistered(ctx, d.Name)
+		p.cfg.Drivers.DriverDeregistered(ctx, d.Name)
 	}
 }

@@ -23,10 +23,10 @@ type limits struct {
 	mu       sync.Mutex
 	reported []int64
 	fail     error // of the next report
-	api      *api
+	*api
 }
 
-func (l *limits) add(_ context.Context, d csi.Driver) error {
+func (l *limits) DriverRegistered(_ context.Context, d csi.Driver) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.fail; err != nil {
@@ -50,7 +50,7 @@ func limited(t *testing.T, seconds *int64) (*world, *limits) {
 		AttachRequired: ptr(false), NodeAllocatableUpdatePeriodSeconds: seconds,
 		VolumeLifecycleModes: []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecyclePersistent, storagev1.VolumeLifecycleEphemeral},
 	}}}
-	w := newWorld(t, csi.Config{Drivers: l.api, Registered: l.add})
+	w := newWorld(t, csi.Config{Drivers: l})
 	ctx, stop := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() { assert.NoError(t, w.Run(ctx)) })

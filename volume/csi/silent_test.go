@@ -122,10 +122,10 @@ func TestADriverThatDoesNotAnswerDelaysNoOtherPod(t *testing.T) {
 // A driver that does not answer NodeGetInfo delays neither the limits of other drivers nor the end of Run.
 func TestADriverThatDoesNotAnswerDelaysNoOtherLimit(t *testing.T) {
 	s := &silentDriver{method: "NodeGetInfo", silent: make(chan struct{}), called: make(chan struct{}, 1), release: make(chan struct{})}
-	l := &limits{}
-	w := newWorld(t, csi.Config{Registered: l.add, Drivers: &api{driver: &storagev1.CSIDriverSpec{
+	l := &limits{api: &api{driver: &storagev1.CSIDriverSpec{
 		AttachRequired: ptr(false), NodeAllocatableUpdatePeriodSeconds: ptr(int64(1)),
-	}}})
+	}}}
+	w := newWorld(t, csi.Config{Drivers: l})
 	defer close(s.release)
 	for _, name := range []string{"a", "b", "c"} { // whatever their order is
 		name := name + "-" + driverName
