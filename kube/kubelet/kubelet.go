@@ -27,7 +27,7 @@ import (
 // A Kubelet is one node. Open constructs it.
 type Kubelet struct {
 	stores     *stores.Stores
-	pods       *podwing.PodPipeline
+	pods       *podwing.Pipeline
 	edge       *edge.Edge
 	components []stores.Component
 	released   atomic.Bool // Run or Close was called
@@ -52,7 +52,7 @@ func Open(ctx context.Context, cfg Config) (*Kubelet, error) {
 // openWings opens the wings of the kubelet in the order of their dependencies: each reads those before
 // it, and none a later one.
 func openWings(ctx context.Context, cfg Config) (k *Kubelet, err error) {
-	s, err := stores.OpenStores(ctx, cfg)
+	s, err := stores.Open(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -61,19 +61,19 @@ func openWings(ctx context.Context, cfg Config) (k *Kubelet, err error) {
 			err = errors.Join(err, s.Cleanups.Run())
 		}
 	}()
-	m, err := machine.OpenMachine(ctx, s)
+	m, err := machine.Open(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	p, err := podwing.OpenPodPipeline(ctx, s, m)
+	p, err := podwing.Open(ctx, s, m)
 	if err != nil {
 		return nil, err
 	}
-	n, err := member.OpenMember(s, m, p)
+	n, err := member.Open(s, m, p)
 	if err != nil {
 		return nil, err
 	}
-	e, err := edge.OpenEdge(s, m, p)
+	e, err := edge.Open(s, m, p)
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +173,7 @@ func (k *Kubelet) Agent() *agent.Agent { return k.pods.Agent }
 
 // APIAddr returns the address of the kubelet's API, such as the one that was chosen for
 // port: -1. It is nil if the API is not served.
-func (k *Kubelet) APIAddr() net.Addr { return k.edge.ApiAddr }
+func (k *Kubelet) APIAddr() net.Addr { return k.edge.APIAddr }
 
 // StatusPage returns the handler of package agent/statuspage for this kubelet: the status
 // page, /healthz, /pods, /explain, /metrics and /stats/summary, without authentication and

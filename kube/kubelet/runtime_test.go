@@ -46,10 +46,10 @@ func TestPullsOf(t *testing.T) { // img-13
 }
 
 func TestDNSOf(t *testing.T) { // dn-4
-	assert.Equal(t, cri.DNS{ResolvConf: "/etc/resolv.conf"}, machine.DnsOf(decode(t, "")))
-	assert.Equal(t, cri.DNS{NoResolvConf: true}, machine.DnsOf(decode(t, "resolvConf: \"\"\n")))
+	assert.Equal(t, cri.DNS{ResolvConf: "/etc/resolv.conf"}, machine.DNSOf(decode(t, "")))
+	assert.Equal(t, cri.DNS{NoResolvConf: true}, machine.DNSOf(decode(t, "resolvConf: \"\"\n")))
 	assert.Equal(t, cri.DNS{ResolvConf: "/x", ClusterDNS: []string{"10.0.0.10"}, ClusterDomain: "cluster.local"},
-		machine.DnsOf(decode(t, "resolvConf: /x\nclusterDNS: [10.0.0.10]\nclusterDomain: cluster.local\n")))
+		machine.DNSOf(decode(t, "resolvConf: /x\nclusterDNS: [10.0.0.10]\nclusterDomain: cluster.local\n")))
 }
 
 func TestBackoffOf(t *testing.T) {

@@ -16,7 +16,7 @@ func TestTheHealthOfVolumesIsReadWithItsGate(t *testing.T) {
 		b.Configuration.FeatureGates = map[string]bool{"CSIVolumeHealth": enabled}
 		read := false
 		b.Config.Adjust = append(b.Config.Adjust, Adjust{Volumes: func(c *volume.Config) error { read = c.HealthChanged != nil; return nil }})
-		v, err := volumes.NewVolumes(b, volumes.VolumeDeps{})
+		v, err := volumes.New(b, volumes.Deps{})
 		require.NoError(t, err)
 		assert.Equal(t, enabled, read)
 		assert.Equal(t, enabled, v.Health != nil)

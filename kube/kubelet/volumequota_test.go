@@ -13,6 +13,6 @@ func TestEmptyDirsHaveQuotasWithTheirGate(t *testing.T) {
 	for _, enabled := range []bool{false, true} {
 		b := newBase(t, standalone(t, ""))
 		b.Configuration.FeatureGates = map[string]bool{"LocalStorageCapacityIsolationFSQuotaMonitoring": enabled}
-		assert.Equal(t, enabled, (&volumes.VolumePlugins{B: b}).EmptyDir().Quotas != nil)
+		assert.Equal(t, enabled, (&volumes.Plugins{B: b}).EmptyDir().Quotas != nil)
 	}
 }

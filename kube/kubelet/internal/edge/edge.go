@@ -15,7 +15,7 @@ import (
 // The Edge is the last wing of a kubelet: what others read of it. It serves the kubelet's API, the
 // metrics and the status page, and notifies systemd.
 type Edge struct {
-	ApiAddr net.Addr // nil: the API is not served
+	APIAddr net.Addr // nil: the API is not served
 	Page    http.Handler
 	api     []stores.Component
 	systemd stores.Component // nil: systemd is not notified
@@ -23,11 +23,11 @@ type Edge struct {
 	Stopping func() // is called when the kubelet begins to stop
 }
 
-func OpenEdge(s *stores.Stores, m *machine.Machine, p *podwing.PodPipeline) (e *Edge, err error) {
+func Open(s *stores.Stores, m *machine.Machine, p *podwing.Pipeline) (e *Edge, err error) {
 	e = &Edge{Stopping: func() {}}
 	var certificate serving
 	if s.Ports.API != nil {
-		e.ApiAddr = s.Ports.API.Addr()
+		e.APIAddr = s.Ports.API.Addr()
 		if certificate, err = NewServing(s.Base, s.Cluster, s.HostIPs()); err != nil {
 			return nil, err
 		}

@@ -36,8 +36,8 @@ type Machine struct {
 	logs stores.Component
 }
 
-// OpenMachine opens the runtime: the one of Config.Runtime.New, or one on the CRI services of this machine.
-func OpenMachine(ctx context.Context, s *stores.Stores) (m *Machine, err error) {
+// Open opens the runtime: the one of Config.Runtime.New, or one on the CRI services of this machine.
+func Open(ctx context.Context, s *stores.Stores) (m *Machine, err error) {
 	m = new(Machine)
 	open := m.openCRI
 	if s.Config.Runtime.New != nil {
@@ -97,7 +97,7 @@ func (m *Machine) openCRI(ctx context.Context, s *stores.Stores) (err error) {
 }
 
 func (m *Machine) openVolumes(s *stores.Stores, allocatable v1.ResourceList) (err error) {
-	m.Volumes, err = volumes.NewVolumes(s.Base, volumes.VolumeDeps{Cluster: s.Cluster, Local: s.Local, Claims: m.Claims, Allocatable: allocatable})
+	m.Volumes, err = volumes.New(s.Base, volumes.Deps{Cluster: s.Cluster, Local: s.Local, Claims: m.Claims, Allocatable: allocatable})
 	return err
 }
 

@@ -23,7 +23,7 @@ type PodRuntime struct {
 	Facts    podconfig.Node
 	Admitter pipeline.Admitter // nil: it admits all pods
 	Ledger   *cri.Ledger       // nil: all pods of the runtime belong to this node
-	Ids      *userns.Allocator // of user namespaces; nil: pods have none
+	IDs      *userns.Allocator // of user namespaces; nil: pods have none
 }
 
 // Unwrap implements compose.Wrapper.

@@ -34,14 +34,14 @@ func (m *Machine) newCRI(ctx context.Context, s *stores.Stores, services Service
 		return v.GetRuntimeVersion(), err
 	}
 	var err error
-	if m.Runtime.Ids, err = NewUserNamespaces(ctx, s.Base, services.Processes, SubIDSource{user.Lookup, os.DirFS("/"), runGetsubids}); err != nil {
+	if m.Runtime.IDs, err = NewUserNamespaces(ctx, s.Base, services.Processes, SubIDSource{user.Lookup, os.DirFS("/"), runGetsubids}); err != nil {
 		return nil, err
 	}
 	cfg := cri.Config{Runtime: services.Service, Images: services.Images}
 	cfg.Calls.Streams = new(streaming.Client)
 	cfg.Providers.Ledger = services.Ledger
-	if m.Runtime.Ids != nil {
-		cfg.Providers.UserNamespaces = m.Runtime.Ids
+	if m.Runtime.IDs != nil {
+		cfg.Providers.UserNamespaces = m.Runtime.IDs
 	}
 	if groups := m.Cgroups.Groups; groups != nil {
 		cfg.Providers.Cgroups = groups
@@ -77,7 +77,7 @@ func (m *Machine) complete(s *stores.Stores, cfg *cri.Config) error {
 		return err
 	}
 	cfg.Name = m.Runtime.Name
-	cfg.Node = cri.Node{IPs: s.HostIPs, Facts: m.Runtime.Facts, Allocatable: allocatable, DNS: DnsOf(b.Configuration), UnsafeSysctls: b.Configuration.AllowedUnsafeSysctls}
+	cfg.Node = cri.Node{IPs: s.HostIPs, Facts: m.Runtime.Facts, Allocatable: allocatable, DNS: DNSOf(b.Configuration), UnsafeSysctls: b.Configuration.AllowedUnsafeSysctls}
 	cfg.Dirs.PodLogs, cfg.Dirs.Root = b.Configuration.PodLogsDir, b.Config.RootDir
 	cfg.Calls.Timeout = b.Configuration.RuntimeRequestTimeout.Duration
 	cfg.Providers.Objects, cfg.Providers.Volumes = stores.ObjectsOf(s.Cluster, s.Local), m.Volumes
@@ -104,10 +104,10 @@ func (m *Machine) complete(s *stores.Stores, cfg *cri.Config) error {
 	return nil
 }
 
-// DnsOf returns the configuration of resolv.conf files. An empty resolvConf means no name
+// DNSOf returns the configuration of resolv.conf files. An empty resolvConf means no name
 // servers (rule dn-4). As in the kubelet a file that does not exist is an error, also the
 // default one, except on Windows.
-func DnsOf(k *kubeletconfig.KubeletConfiguration) cri.DNS {
+func DNSOf(k *kubeletconfig.KubeletConfiguration) cri.DNS {
 	file := stores.Deref(k.ResolverConfig)
 	if k.ResolverConfig == nil && goruntime.GOOS != "windows" {
 		file = "/etc/resolv.conf"

@@ -12,7 +12,7 @@ import (
 // *member is that of a standalone kubelet.
 type member struct{ node *node.Node }
 
-func OpenMember(s *stores.Stores, m *machine.Machine, p *podwing.PodPipeline) (*member, error) {
+func Open(s *stores.Stores, m *machine.Machine, p *podwing.Pipeline) (*member, error) {
 	if s.Cluster == nil {
 		return nil, nil
 	}
@@ -24,7 +24,7 @@ func OpenMember(s *stores.Stores, m *machine.Machine, p *podwing.PodPipeline) (*
 	return &member{n}, err
 }
 
-func (w *member) Components(s *stores.Stores, p *podwing.PodPipeline) []stores.Component {
+func (w *member) Components(s *stores.Stores, p *podwing.Pipeline) []stores.Component {
 	if w == nil {
 		return nil
 	}

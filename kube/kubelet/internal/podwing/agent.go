@@ -77,8 +77,8 @@ func newAgent(ctx context.Context, b stores.Base, d agentDeps) (*agent.Agent, er
 // retainers returns the subsystems with state for each pod that are not those of the agent.
 func retainers(d agentDeps) []podworker.Retainer {
 	all := []podworker.Retainer{d.history}
-	if d.runtime.Ids != nil {
-		all = append(all, d.runtime.Ids)
+	if d.runtime.IDs != nil {
+		all = append(all, d.runtime.IDs)
 	}
 	if d.managers != nil {
 		all = append(all, d.managers)

@@ -90,7 +90,7 @@ func NewCluster(b Base, d ClusterDeps) (*Cluster, error) {
 	}
 	if d.Mounts {
 		c.csiNode = &client.CSINodeInit{
-			CSINode: CsiNodeOf(b, d.Conn), Registered: d.Object.Registered,
+			CSINode: CSINodeOf(b, d.Conn), Registered: d.Object.Registered,
 			Changed: b.Queues.Node.Notify, Logger: b.Logger,
 		}
 	}
@@ -139,7 +139,7 @@ func (c *Cluster) components(b Base) []Component {
 // ErrNoCluster is the reason why an option that requires an API server is an error.
 var ErrNoCluster = errors.New("there is no API server: Config.Cluster is empty")
 
-// CsiNodeOf returns the CSINode of the node.
-func CsiNodeOf(b Base, conn connection) client.CSINode {
+// CSINodeOf returns the CSINode of the node.
+func CSINodeOf(b Base, conn connection) client.CSINode {
 	return client.CSINode{Client: conn.API, NodeName: b.Config.NodeName, MigratedPlugins: csimigration.Plugins()}
 }

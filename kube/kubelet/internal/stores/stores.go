@@ -32,9 +32,9 @@ type Stores struct {
 	Cleanups Cleanups
 }
 
-// OpenStores locks the root directory first, so that nothing is changed that another process
+// Open locks the root directory first, so that nothing is changed that another process
 // uses, and opens the ports, so that a conflict is detected before anything else is changed.
-func OpenStores(ctx context.Context, cfg options.Config) (_ *Stores, err error) {
+func Open(ctx context.Context, cfg options.Config) (_ *Stores, err error) {
 	release, err := claim.Take(claim.Config{
 		Root: cfg.RootDir, RuntimeEndpoint: cfg.Configuration.ContainerRuntimeEndpoint, PodLogsDir: cfg.Configuration.PodLogsDir,
 		CgroupRoot: claimedCgroup(cfg), Logger: cfg.Logger,

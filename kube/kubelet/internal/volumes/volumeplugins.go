@@ -24,8 +24,8 @@ import (
 	"github.com/kubeparts/kubeparts/volume/token"
 )
 
-// VolumePlugins constructs the plugins of a volume manager.
-type VolumePlugins struct {
+// Plugins constructs the plugins of a volume manager.
+type Plugins struct {
 	B           stores.Base
 	v           *Volumes
 	mounter     volume.Mounter
@@ -39,7 +39,7 @@ type VolumePlugins struct {
 }
 
 // useCluster has the plugins read objects of the API server.
-func (p *VolumePlugins) useCluster(c *stores.Cluster) (err error) {
+func (p *Plugins) useCluster(c *stores.Cluster) (err error) {
 	p.cluster, p.objects, p.bundles = c, c.Objects, c.Objects
 	if p.tokens, err = token.New(token.Config{Get: c.Objects.Token}); err != nil {
 		return err
@@ -49,7 +49,7 @@ func (p *VolumePlugins) useCluster(c *stores.Cluster) (err error) {
 }
 
 // useLocal has the plugins read the objects of the Config. A directory has no tokens.
-func (p *VolumePlugins) useLocal(o *stores.LocalObjects) (err error) {
+func (p *Plugins) useLocal(o *stores.LocalObjects) (err error) {
 	p.objects = o
 	if p.B.Config.Objects != nil {
 		p.tokens, err = token.New(token.Config{Get: o.Token})
@@ -58,7 +58,7 @@ func (p *VolumePlugins) useLocal(o *stores.LocalObjects) (err error) {
 }
 
 // all returns the plugins. Those of CSI drivers require mounts.
-func (p *VolumePlugins) all(cl *Claims) ([]volume.Plugin, error) {
+func (p *Plugins) all(cl *Claims) ([]volume.Plugin, error) {
 	empty, err := emptydir.New(p.EmptyDir())
 	if err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func (p *VolumePlugins) all(cl *Claims) ([]volume.Plugin, error) {
 	return plugins, err
 }
 
-func (p *VolumePlugins) EmptyDir() emptydir.Config {
+func (p *Plugins) EmptyDir() emptydir.Config {
 	cfg := emptydir.Config{Mounter: p.mounter, Allocatable: p.allocatable, Logger: p.B.Logger}
 	if config.Enabled(p.B.Configuration, quotaGate) {
 		cfg.Quotas = emptydir.NewProjectQuotas()
@@ -92,7 +92,7 @@ func (p *VolumePlugins) EmptyDir() emptydir.Config {
 }
 
 // watchDrivers constructs the registration of CSI and DRA drivers.
-func (p *VolumePlugins) watchDrivers(cl *Claims) (err error) {
+func (p *Plugins) watchDrivers(cl *Claims) (err error) {
 	handlers := map[string]register.Handler{register.CSIPlugin: p.v.csi}
 	if cl != nil {
 		handlers[register.DRAPlugin] = cl.plugins

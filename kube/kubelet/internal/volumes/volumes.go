@@ -27,7 +27,7 @@ const quotaGate = "LocalStorageCapacityIsolationFSQuotaMonitoring"
 // Volumes are the volumes of pods.
 type Volumes struct {
 	*volume.Manager
-	Support VolumeSupport
+	Support Support
 	mounts  bool
 	drivers *register.Watcher                  // of CSI and DRA; nil: none can register
 	local   *stores.LocalObjects               // nil: there are none
@@ -37,18 +37,18 @@ type Volumes struct {
 	share   func()                             // called before anything is mounted; nil: nothing
 }
 
-type VolumeDeps struct {
+type Deps struct {
 	Cluster     *stores.Cluster      // nil: there is no API server
 	Local       *stores.LocalObjects // nil: there are none
 	Claims      *Claims              // nil: they are not supported
 	Allocatable v1.ResourceList
 }
 
-// NewVolumes constructs the volume manager with every plugin that works with the
+// New constructs the volume manager with every plugin that works with the
 // permissions of the process.
-func NewVolumes(b stores.Base, d VolumeDeps) (*Volumes, error) {
+func New(b stores.Base, d Deps) (*Volumes, error) {
 	v := &Volumes{mounts: volume.CanMount(), local: d.Local}
-	p := VolumePlugins{B: b, v: v, mounter: volume.NewMounter(v.mounts), allocatable: d.Allocatable}
+	p := Plugins{B: b, v: v, mounter: volume.NewMounter(v.mounts), allocatable: d.Allocatable}
 	cfg := volume.Config{
 		RootDir: b.Config.RootDir, Mounter: p.mounter, StatsPeriod: b.Configuration.VolumeStatsAggPeriod.Duration, Hooks: b.Metrics.Volumes(), Record: b.Record, Logger: b.Logger,
 	}
@@ -77,7 +77,7 @@ func NewVolumes(b stores.Base, d VolumeDeps) (*Volumes, error) {
 	if err := compose.Apply(b.Config.Adjust, "Volumes", &cfg); err != nil {
 		return nil, err
 	}
-	v.Support = VolumeSupport{cfg.Plugins, cfg.Translate}
+	v.Support = Support{cfg.Plugins, cfg.Translate}
 	if v.Manager, err = volume.New(cfg); err != nil {
 		return nil, err
 	}

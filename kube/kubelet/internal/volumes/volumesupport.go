@@ -11,15 +11,15 @@ import (
 	"github.com/kubeparts/kubeparts/volume"
 )
 
-// A VolumeSupport rejects pods with a volume that no plugin of the node can mount. Without it such a
+// A Support rejects pods with a volume that no plugin of the node can mount. Without it such a
 // pod would wait until it is deleted. Claims are not checked: their volume is known later.
-type VolumeSupport struct {
+type Support struct {
 	Plugins   []volume.Plugin
 	Translate func(spec *volume.Spec, namespace string) (*volume.Spec, error) // nil: nothing is migrated
 }
 
 // Admit implements pipeline.Admitter.
-func (s VolumeSupport) Admit(_ context.Context, pod *v1.Pod) *runtime.Rejection {
+func (s Support) Admit(_ context.Context, pod *v1.Pod) *runtime.Rejection {
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]
 		if v.PersistentVolumeClaim == nil && v.Ephemeral == nil && !s.supports(v, pod.Namespace) {
@@ -31,7 +31,7 @@ func (s VolumeSupport) Admit(_ context.Context, pod *v1.Pod) *runtime.Rejection 
 
 // supports reports whether a plugin supports the volume, or whether it is invalid, which is reported
 // when it is mounted.
-func (s VolumeSupport) supports(v *v1.Volume, namespace string) bool {
+func (s Support) supports(v *v1.Volume, namespace string) bool {
 	spec := &volume.Spec{Volume: v}
 	if s.Translate != nil {
 		var err error

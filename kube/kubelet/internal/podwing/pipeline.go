@@ -11,8 +11,8 @@ import (
 	"github.com/kubeparts/kubeparts/shutdown"
 )
 
-// The pod pipeline is the third wing of a kubelet: the agent, and what terminates its pods.
-type PodPipeline struct {
+// A Pipeline is the third wing of a kubelet: the agent, and what terminates its pods.
+type Pipeline struct {
 	Sources   Sources
 	Evictions *eviction.Manager
 	Agent     *agent.Agent
@@ -21,8 +21,8 @@ type PodPipeline struct {
 	podsAPI []stores.Component
 }
 
-func OpenPodPipeline(ctx context.Context, s *stores.Stores, m *machine.Machine) (p *PodPipeline, err error) {
-	p = new(PodPipeline)
+func Open(ctx context.Context, s *stores.Stores, m *machine.Machine) (p *Pipeline, err error) {
+	p = new(Pipeline)
 	if p.Evictions, err = newEviction(s.Base, evictionDeps{
 		runtime: m.Runtime, cgroups: m.Cgroups, images: m.Images, standalone: s.Cluster == nil, stats: m.Stats, passed: s.History.EvictionPass,
 	}); err != nil {
@@ -45,6 +45,6 @@ func OpenPodPipeline(ctx context.Context, s *stores.Stores, m *machine.Machine) 
 	return p, err
 }
 
-func (p *PodPipeline) Components() []stores.Component {
+func (p *Pipeline) Components() []stores.Component {
 	return append([]stores.Component{p.Agent.Run, p.Evictions.Run, p.shutdown.Run}, p.podsAPI...)
 }
