@@ -38,10 +38,6 @@ type Config struct {
 	// return alternatives.
 	Memory func(ctx context.Context) (Observation, error)
 
-	// MachineMemory is the memory of the node in bytes; a larger working set is rejected as
-	// impossible. Zero disables the check.
-	MachineMemory int64
-
 	// Timeout limits each call of Summary, Memory and Disks.Devices. With a short timeout a
 	// slow node is not measured and pods are not evicted; with a long one a call that hangs
 	// delays eviction. Zero means 2 minutes.

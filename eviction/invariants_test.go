@@ -221,7 +221,7 @@ func TestWhoIsAwayDoesNotChangeTheOrderOfTheOthers(t *testing.T) {
 
 func TestAUsageAboveTheCapacityEvictsNoPod(t *testing.T) {
 	checkInvariant(t, func(t *testing.T, r *rand.Rand, in eviction.Inputs) {
-		in.MachineMemory = 1000
+		in.Policy.MachineMemory = 1000
 		n := &in.Summary.Node
 		n.Memory = &statsapi.MemoryStats{AvailableBytes: new(uint64(0)), WorkingSetBytes: new(1001 + r.Uint64())}
 		n.SystemContainers = []statsapi.ContainerStats{{Name: "pods", Memory: n.Memory}}

@@ -104,7 +104,7 @@ func (m *Manager) plan(ctx context.Context) (plan *Plan, in Inputs, missing, err
 func (m *Manager) inputs(ctx context.Context, pods []*v1.Pod, got measurement) (in Inputs, missing error) {
 	in = Inputs{
 		Policy: m.cfg.Policy, Now: time.Now(), Pods: pods,
-		Summary: got.summary, Partial: got.partial, Memory: got.memory, MachineMemory: m.cfg.MachineMemory,
+		Summary: got.summary, Partial: got.partial, Memory: got.memory,
 	}
 	if err := m.detectLayout(ctx, got); err != nil {
 		in.Policy, got.missing = in.Policy.withoutDisks(), errors.Join(got.missing, err)

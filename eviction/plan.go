@@ -27,10 +27,6 @@ type Inputs struct {
 	// Memory measures memory.available. If nil, Summary does.
 	Memory *Observation
 
-	// MachineMemory is the memory of the node in bytes; a larger working set is rejected as
-	// impossible. Zero disables the check.
-	MachineMemory int64
-
 	// The devices of the node's root directory, of images, and of the writable layers of
 	// containers: equal names are the same file system. If all are empty, file systems of
 	// equal capacity and number of inodes are taken to be the same one.
@@ -101,8 +97,8 @@ func (in Inputs) Plan() *Plan {
 	if in.Last != nil {
 		last, in.Last = in.Last.state, nil // not a chain of all plans
 	}
-	p := &Plan{At: in.Now, in: Inputs{MachineMemory: in.MachineMemory}}
-	p.Observations, p.Invalid = observe(in.Summary, in.Memory, in.MachineMemory)
+	p := &Plan{At: in.Now, in: Inputs{Policy: in.Policy}}
+	p.Observations, p.Invalid = observe(in.Summary, in.Memory, in.Policy.MachineMemory)
 	p.Met, p.state = evaluate(layout.withContainerFS(in.Policy.Thresholds), p.Observations, last, in.Now)
 	p.Conditions = in.Policy.conditions(p.Met, &p.state, in.Now)
 	if !in.Policy.NoLocalLimits {
@@ -129,7 +125,7 @@ func (p *Plan) after(summary *statsapi.Summary, memory *Observation, partial boo
 	in := p.in
 	in.Summary, in.Memory, in.Partial = summary, memory, partial
 	next := &Plan{At: p.At, Conditions: p.Conditions, state: p.state, in: in}
-	next.Observations, next.Invalid = observe(summary, memory, in.MachineMemory)
+	next.Observations, next.Invalid = observe(summary, memory, in.Policy.MachineMemory)
 	if p.Chosen == nil {
 		return next
 	}

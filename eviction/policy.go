@@ -54,6 +54,10 @@ type Policy struct {
 	// 1 minute.
 	KillBackoff time.Duration
 
+	// MachineMemory is the memory of the node in bytes; a larger working set is rejected as
+	// impossible. Zero disables the check.
+	MachineMemory int64
+
 	// Critical reports whether a pod must not be evicted and may start on a node under
 	// pressure. It must depend on the pod alone. If nil, static pods, mirror pods and those
 	// of a system-critical priority are critical. An agent all of whose pods are static

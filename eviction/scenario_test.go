@@ -231,7 +231,7 @@ func (s *scenario) policy(key, value string) (err error) {
 	case "locallimits":
 		p.NoLocalLimits = true
 	case "machine":
-		s.config.MachineMemory = amount(value)
+		s.config.Policy.MachineMemory = amount(value)
 	default:
 		return fmt.Errorf("no policy %q", key)
 	}

@@ -62,8 +62,8 @@ func TestAPodIsRejectedIfAVolumeExceedsTheAttachLimit(t *testing.T) {
 					for _, name := range c.volumes {
 						bound.bound(name)
 					}
-					cfg.Claims = bound
-					cfg.Node = apiNode{attached: func(name v1.UniqueVolumeName) (string, bool) {
+					cfg.PersistentVolumes.Claims = bound
+					cfg.PersistentVolumes.Node = apiNode{attached: func(name v1.UniqueVolumeName) (string, bool) {
 						return "", c.attached != "" && strings.HasSuffix(string(name), c.attached)
 					}}
 				})

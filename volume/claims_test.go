@@ -127,7 +127,7 @@ func TestClaims(t *testing.T) {
 				n.plugin = &volumetest.Plugin{Capabilities: volumetest.Capabilities{Block: true}}
 				start(t, n, func(cfg *volume.Config) {
 					if c.objects != nil {
-						cfg.Claims = c.objects
+						cfg.PersistentVolumes.Claims = c.objects
 					}
 				})
 				p := claimPod("p", "c")
@@ -153,7 +153,7 @@ func TestPersistentVolumesUseTheirOwnNames(t *testing.T) {
 		n.plugin = &volumetest.Plugin{Capabilities: volumetest.Capabilities{Block: true}}
 		mode := v1.PersistentVolumeBlock
 		objects := new(claims).bound("a").bound("b", func(_ *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) { pv.Spec.VolumeMode = &mode })
-		start(t, n, func(c *volume.Config) { c.Claims = objects })
+		start(t, n, func(c *volume.Config) { c.PersistentVolumes.Claims = objects })
 		p := claimPod("p", "a", "b")
 		p.Spec.Volumes = append(p.Spec.Volumes, v1.Volume{Name: "again", VolumeSource: v1.VolumeSource{
 			PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "a", ReadOnly: true},
@@ -182,7 +182,7 @@ func TestABlockVolumeThatFails(t *testing.T) {
 		n.plugin = &volumetest.Plugin{Capabilities: volumetest.Capabilities{Block: true}, Fault: func(context.Context, string, string) error { return volumetest.ErrFault }}
 		mode := v1.PersistentVolumeBlock
 		objects := new(claims).bound("b", func(_ *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) { pv.Spec.VolumeMode = &mode })
-		start(t, n, func(c *volume.Config) { c.Claims, c.WaitTimeout = objects, time.Millisecond })
+		start(t, n, func(c *volume.Config) { c.PersistentVolumes.Claims, c.WaitTimeout = objects, time.Millisecond })
 		p := claimPod("p", "b")
 		p.Spec.Containers[0].VolumeMounts, p.Spec.Containers[0].VolumeDevices = nil, []v1.VolumeDevice{{Name: "b"}}
 		_, err := n.Mount(t.Context(), p)
@@ -197,7 +197,7 @@ func TestABlockVolumeThatFails(t *testing.T) {
 func TestAMountedClaimNeedsNoAPI(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		objects := new(claims).bound("c")
-		with := func(c *volume.Config) { c.Claims = objects }
+		with := func(c *volume.Config) { c.PersistentVolumes.Claims = objects }
 		n := start(t, nil, with)
 		_, err := n.Mount(t.Context(), claimPod("p", "c"))
 		require.NoError(t, err)
@@ -219,7 +219,7 @@ func TestReadWriteOncePod(t *testing.T) {
 		objects := new(claims).bound("c", func(_ *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) {
 			pv.Spec.AccessModes = []v1.PersistentVolumeAccessMode{v1.ReadWriteOncePod}
 		})
-		n := start(t, nil, func(c *volume.Config) { c.Claims, c.WaitTimeout = objects, time.Minute })
+		n := start(t, nil, func(c *volume.Config) { c.PersistentVolumes.Claims, c.WaitTimeout = objects, time.Minute })
 		_, err := n.Mount(t.Context(), claimPod("p", "c"))
 		require.NoError(t, err)
 		_, err = n.Mount(t.Context(), claimPod("q", "c"))
@@ -243,7 +243,7 @@ func TestNodeAffinity(t *testing.T) {
 		})
 		here := &v1.Node{}
 		n := start(t, nil, func(c *volume.Config) {
-			c.Claims, c.WaitTimeout, c.Node = objects, time.Second, apiNode{object: func() *v1.Node { return here }}
+			c.PersistentVolumes.Claims, c.WaitTimeout, c.PersistentVolumes.Node = objects, time.Second, apiNode{object: func() *v1.Node { return here }}
 		})
 		_, err := n.Mount(t.Context(), claimPod("p", "c"))
 		assert.ErrorContains(t, err, "no matching NodeSelectorTerms")
@@ -258,7 +258,7 @@ func TestMountOptionsOfAPluginThatTakesNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter), plugin: &volumetest.Plugin{Capabilities: volumetest.Capabilities{NoMountOptions: true}}}
 		start(t, n, func(c *volume.Config) {
-			c.Claims = new(claims).bound("c", func(_ *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) {
+			c.PersistentVolumes.Claims = new(claims).bound("c", func(_ *v1.PersistentVolumeClaim, pv *v1.PersistentVolume) {
 				pv.Spec.MountOptions = []string{"noatime"}
 			})
 			c.WaitTimeout = 100 * time.Millisecond
@@ -280,8 +280,8 @@ func TestRequestPassedToThePlugin(t *testing.T) {
 		})
 		translated := 0
 		n := start(t, nil, func(c *volume.Config) {
-			c.Claims = objects
-			c.Translate = func(s *volume.Spec, namespace string) (*volume.Spec, error) {
+			c.PersistentVolumes.Claims = objects
+			c.PersistentVolumes.Translate = func(s *volume.Spec, namespace string) (*volume.Spec, error) {
 				translated++
 				assert.Equal(t, "default", namespace)
 				return s, nil

@@ -28,34 +28,14 @@ type Config struct {
 	// [NewMounter] for a process that may not mount.
 	Mounter Mounter
 
-	// Claims returns claims and persistent volumes. If nil, a pod that refers to a claim is
-	// not started.
-	Claims Claims
-
-	// Node is the node in the cluster. If nil, node affinity of persistent volumes is not
-	// checked, and volumes are mounted without being attached.
-	Node Node
-
-	// Translate converts the spec of a volume of a plugin that a CSI driver replaces, of a
-	// pod in the namespace, to that of the driver; it returns other specs unchanged.
-	// kube/csimigration implements it. It may be called concurrently. If nil, such a volume
-	// requires a plugin of its own.
-	Translate func(spec *Spec, namespace string) (*Spec, error)
-
-	// AttachTimeout is the duration after which an event is recorded for a volume that
-	// is not attached. Zero means 10 minutes.
-	AttachTimeout time.Duration
+	// PersistentVolumes connects the Manager to the cluster. The zero value is for a
+	// node without persistent volumes: pods that refer to a claim are not started.
+	PersistentVolumes PersistentVolumeConfig
 
 	// SELinuxLabel returns the SELinux label of the files of a container with these
 	// options; see [HostSELinuxLabel]. It must not block. If nil, SELinux is off: no
 	// volume is labeled, neither by its mount nor by the runtime.
 	SELinuxLabel func(options *v1.SELinuxOptions) (string, error)
-
-	// SELinuxOnePodOnly restricts mounts with an SELinux label to volumes whose only access
-	// mode is ReadWriteOncePod, as in Kubernetes before 1.37. If false, pods with different
-	// labels cannot use a persistent volume at the same time, unless their
-	// seLinuxChangePolicy is Recursive or the volume cannot be mounted with a label.
-	SELinuxOnePodOnly bool
 
 	// WaitTimeout bounds a call of Mount or Unmount. The steps that the call waits for
 	// continue afterwards. Zero means 2m3s, as in the kubelet.
@@ -88,6 +68,34 @@ type Config struct {
 	Hooks Hooks
 }
 
+// A PersistentVolumeConfig connects a [Manager] to the objects of a cluster that persistent
+// volumes depend on. Each field is optional.
+type PersistentVolumeConfig struct {
+	// SELinuxOnePodOnly restricts mounts with an SELinux label to volumes whose only access
+	// mode is ReadWriteOncePod, as in Kubernetes before 1.37. If false, pods with different
+	// labels cannot use a persistent volume at the same time, unless their
+	// seLinuxChangePolicy is Recursive or the volume cannot be mounted with a label.
+	SELinuxOnePodOnly bool
+
+	// Claims returns claims and persistent volumes. If nil, a pod that refers to a claim is
+	// not started.
+	Claims Claims
+
+	// Node is the node in the cluster. If nil, node affinity of persistent volumes is not
+	// checked, and volumes are mounted without being attached.
+	Node Node
+
+	// Translate converts the spec of a volume of a plugin that a CSI driver replaces, of a
+	// pod in the namespace, to that of the driver; it returns other specs unchanged.
+	// kube/csimigration implements it. It may be called concurrently. If nil, such a volume
+	// requires a plugin of its own.
+	Translate func(spec *Spec, namespace string) (*Spec, error)
+
+	// AttachTimeout is the duration after which an event is recorded for a volume that
+	// is not attached. Zero means 10 minutes.
+	AttachTimeout time.Duration
+}
+
 // A Node is the node in the cluster. The methods may be called concurrently and must not block.
 type Node interface {
 	// Object returns the node, which must match the node affinity of a persistent volume.
@@ -116,8 +124,8 @@ func (c *Config) check() error {
 		return errors.New("volume: Config.Mounter is nil")
 	case c.WaitTimeout < 0:
 		return fmt.Errorf("volume: Config.WaitTimeout is negative: %v", c.WaitTimeout)
-	case c.AttachTimeout < 0:
-		return fmt.Errorf("volume: Config.AttachTimeout is negative: %v", c.AttachTimeout)
+	case c.PersistentVolumes.AttachTimeout < 0:
+		return fmt.Errorf("volume: Config.PersistentVolumes.AttachTimeout is negative: %v", c.PersistentVolumes.AttachTimeout)
 	}
 	names := map[string]bool{}
 	for i, p := range c.Plugins {
@@ -139,8 +147,8 @@ func (c *Config) check() error {
 	if c.WaitTimeout == 0 {
 		c.WaitTimeout = 2*time.Minute + 3*time.Second
 	}
-	if c.AttachTimeout == 0 {
-		c.AttachTimeout = 10 * time.Minute
+	if c.PersistentVolumes.AttachTimeout == 0 {
+		c.PersistentVolumes.AttachTimeout = 10 * time.Minute
 	}
 	if c.StopTimeout == 0 {
 		c.StopTimeout = 30 * time.Second

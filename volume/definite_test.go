@@ -36,7 +36,7 @@ func TestAFinalErrorDoesNotHideAnEarlierAttempt(t *testing.T) {
 					n.plugin.Fault, n.plugin.HalfWay = nil, fault
 				}
 				start(t, n, func(c *volume.Config) {
-					c.Claims, c.WaitTimeout = new(claims).bound("c"), 5*time.Second
+					c.PersistentVolumes.Claims, c.WaitTimeout = new(claims).bound("c"), 5*time.Second
 				})
 				_, err := n.Mount(t.Context(), claimPod("p", "c"))
 				require.ErrorIs(t, err, volumetest.ErrFault)

@@ -28,7 +28,7 @@ func staged() *volumetest.Plugin {
 func TestADeviceIsStagedOnceForAllPods(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter), plugin: staged()}
-		start(t, n, func(c *volume.Config) { c.Claims = new(claims).bound("c") })
+		start(t, n, func(c *volume.Config) { c.PersistentVolumes.Claims = new(claims).bound("c") })
 		var wg sync.WaitGroup
 		for _, uid := range []string{"a", "b", "c"} {
 			wg.Go(func() {
@@ -66,7 +66,7 @@ func TestADeviceThatCannotBeStaged(t *testing.T) {
 			return nil
 		}
 		start(t, n, func(c *volume.Config) {
-			c.Claims, c.WaitTimeout = new(claims).bound("c"), 400*time.Millisecond
+			c.PersistentVolumes.Claims, c.WaitTimeout = new(claims).bound("c"), 400*time.Millisecond
 		})
 		_, err := n.Mount(t.Context(), claimPod("a", "c"))
 		var failed *volume.PodError
@@ -91,8 +91,8 @@ func TestAVolumeIsMountedWhenItIsAttached(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter), plugin: staged()}
 		n.plugin.Capabilities.Attach = true
 		start(t, n, func(c *volume.Config) {
-			c.Claims = new(claims).bound("c")
-			c.Node = apiNode{attached: func(name v1.UniqueVolumeName) (string, bool) {
+			c.PersistentVolumes.Claims = new(claims).bound("c")
+			c.PersistentVolumes.Node = apiNode{attached: func(name v1.UniqueVolumeName) (string, bool) {
 				mu.Lock()
 				defer mu.Unlock()
 				path, ok := attached[name]
@@ -124,8 +124,8 @@ func TestAVolumeIsNotUsedBeforeItIsReportedInUse(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter), plugin: staged()}
 		n.plugin.Capabilities.Attach = true
 		start(t, n, func(c *volume.Config) {
-			c.Claims = new(claims).bound("c")
-			c.Node = apiNode{inUse: func(name v1.UniqueVolumeName) bool {
+			c.PersistentVolumes.Claims = new(claims).bound("c")
+			c.PersistentVolumes.Node = apiNode{inUse: func(name v1.UniqueVolumeName) bool {
 				mu.Lock()
 				defer mu.Unlock()
 				return slices.Contains(reported, name)
@@ -151,8 +151,8 @@ func TestAVolumeThatIsNeverAttached(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter), plugin: staged()}
 		n.plugin.Capabilities.Attach = true
 		start(t, n, func(c *volume.Config) {
-			c.Claims = new(claims).bound("c")
-			c.Node = apiNode{attached: func(v1.UniqueVolumeName) (string, bool) { return "", false }}
+			c.PersistentVolumes.Claims = new(claims).bound("c")
+			c.PersistentVolumes.Node = apiNode{attached: func(v1.UniqueVolumeName) (string, bool) { return "", false }}
 		})
 		_, err := n.Mount(t.Context(), claimPod("p", "c"))
 		require.ErrorContains(t, err, "unmounted volumes=[c], unattached volumes=[c], failed to process volumes=[]: context deadline exceeded")
@@ -185,7 +185,7 @@ func TestSELinuxLabelsAreMountOptions(t *testing.T) {
 			pv.Spec.AccessModes = []v1.PersistentVolumeAccessMode{v1.ReadWriteOncePod}
 		})
 		n := start(t, nil, func(c *volume.Config) {
-			c.Claims, c.WaitTimeout, c.SELinuxLabel = objects, time.Second, seLinuxLabel
+			c.PersistentVolumes.Claims, c.WaitTimeout, c.SELinuxLabel = objects, time.Second, seLinuxLabel
 		})
 		n.plugin.Capabilities.SELinux = true
 		p := claimPod("p", "c")

@@ -20,7 +20,7 @@ func TestGroupsOfPersistentVolumes(t *testing.T) {
 			}
 		}
 		objects := new(claims).bound("a", gid("700")).bound("b", gid("600")).bound("c", gid("x")).bound("d").bound("e", gid("700")).bound("f", gid("0")).bound("g", gid("-5"))
-		n := start(t, nil, func(c *volume.Config) { c.Claims = objects })
+		n := start(t, nil, func(c *volume.Config) { c.PersistentVolumes.Claims = objects })
 		p := claimPod("p", "a", "b", "c", "d", "e", "f", "g")
 		assert.Empty(t, n.Groups(p))
 		_, err := n.Mount(t.Context(), p)

@@ -54,7 +54,7 @@ func TestAVolumeOfAnotherKindIsRefused(t *testing.T) {
 			plugin := &volumetest.Plugin{Supports: func(s *volume.Spec) bool { return s.Volume != nil && s.Volume.EmptyDir != nil }}
 			n := start(t, &node{root: t.TempDir(), plugin: plugin, mounter: new(volumetest.Mounter)}, func(cfg *volume.Config) {
 				if c.claims != nil {
-					cfg.Claims = c.claims
+					cfg.PersistentVolumes.Claims = c.claims
 				}
 			})
 			begun := time.Now()

@@ -242,11 +242,11 @@ func (m *Manager) notifyLocked(uid types.UID) {
 
 // attachedLocked reports whether the volume is attached and reported as in use, or need not be.
 func (m *Manager) attachedLocked(v *podVolume) bool {
-	if !v.attach || m.cfg.Node == nil {
+	if !v.attach || m.cfg.PersistentVolumes.Node == nil {
 		return true
 	}
-	_, ok := m.cfg.Node.Attached(v.uniqueName())
-	return ok && m.cfg.Node.InUse(v.uniqueName())
+	_, ok := m.cfg.PersistentVolumes.Node.Attached(v.uniqueName())
+	return ok && m.cfg.PersistentVolumes.Node.InUse(v.uniqueName())
 }
 
 // uniqueName returns the name of the volume on this node.

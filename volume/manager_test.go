@@ -133,7 +133,7 @@ func TestTheErrorOfAWaitNamesEachVolumeAndItsPhase(t *testing.T) {
 				&volumetest.Plugin{Kind: "staged", Fault: hang, Supports: of("device"), Shared: func(s *volume.Spec) string { return "d" }},
 				&volumetest.Plugin{Kind: "attached", Capabilities: volumetest.Capabilities{Attach: true}, Supports: of("away")},
 			)
-			c.Node = apiNode{attached: func(v1.UniqueVolumeName) (string, bool) { return "", false }}
+			c.PersistentVolumes.Node = apiNode{attached: func(v1.UniqueVolumeName) (string, bool) { return "", false }}
 		})
 		p := pod("p", "slow", "fine", "device", "away")
 		_, err := n.Mount(t.Context(), p)
@@ -337,7 +337,7 @@ func TestManagerConfig(t *testing.T) {
 		"twice":         {func(c *volume.Config) { c.Plugins = append(c.Plugins, c.Plugins[0]) }, `volume: duplicate plugin name "example.com/fake"`},
 		"bad name":      {func(c *volume.Config) { c.Plugins = []volume.Plugin{&volumetest.Plugin{Kind: ".."}} }, `volume: plugin name "..": is not a directory name`},
 		"wait":          {func(c *volume.Config) { c.WaitTimeout = -1 }, "volume: Config.WaitTimeout is negative: -1ns"},
-		"attach":        {func(c *volume.Config) { c.AttachTimeout = -1 }, "volume: Config.AttachTimeout is negative: -1ns"},
+		"attach":        {func(c *volume.Config) { c.PersistentVolumes.AttachTimeout = -1 }, "volume: Config.PersistentVolumes.AttachTimeout is negative: -1ns"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := good

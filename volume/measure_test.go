@@ -41,7 +41,7 @@ func TestVolumesAreMeasured(t *testing.T) {
 		}}
 		var measured []string
 		start(t, n, func(c *volume.Config) {
-			c.StatsPeriod, c.Claims = time.Minute, new(claims).bound("claim")
+			c.StatsPeriod, c.PersistentVolumes.Claims = time.Minute, new(claims).bound("claim")
 			c.Hooks.Measured = func(_ *v1.Pod, spec *volume.Spec, _ statsapi.FsStats) {
 				if spec.Claim != nil {
 					measured = append(measured, spec.Claim.Name)

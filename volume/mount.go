@@ -98,15 +98,15 @@ type desiredVolume struct {
 
 // resolveVolume resolves the claim, the plugin and the properties of a volume of the pod.
 func (m *Manager) resolveVolume(ctx context.Context, pod *v1.Pod, u use) (desiredVolume, error) {
-	spec, err := resolve(ctx, m.cfg.Claims, pod, u)
+	spec, err := resolve(ctx, m.cfg.PersistentVolumes.Claims, pod, u)
 	if err != nil {
 		if spec = m.cachedSpec(pod.UID, u.volume.Name, err); spec == nil {
 			return desiredVolume{}, err
 		}
 		m.log.Debug("Failed to read the claim of a volume, using the cached spec", "pod", pod.Namespace+"/"+pod.Name, "podUID", pod.UID, "volumeName", u.volume.Name, "err", err)
 	}
-	if m.cfg.Translate != nil {
-		if spec, err = m.cfg.Translate(spec, pod.Namespace); err != nil {
+	if m.cfg.PersistentVolumes.Translate != nil {
+		if spec, err = m.cfg.PersistentVolumes.Translate(spec, pod.Namespace); err != nil {
 			return desiredVolume{}, err
 		}
 	}
@@ -130,12 +130,12 @@ func (m *Manager) resolveVolume(ctx context.Context, pod *v1.Pod, u use) (desire
 			w.shared = uniqueName(w.place, shared, "")
 		}
 	}
-	if a, ok := compose.As[Attacher](w.plugin); ok && m.cfg.Node != nil {
+	if a, ok := compose.As[Attacher](w.plugin); ok && m.cfg.PersistentVolumes.Node != nil {
 		if w.attach, err = a.NeedsAttach(ctx, spec); err != nil {
 			return desiredVolume{}, fmt.Errorf("volume %q: %w", u.volume.Name, err)
 		}
 	}
-	if s, ok := compose.As[SELinuxMounter](w.plugin); ok && m.cfg.SELinuxLabel != nil && spec.PV != nil && (!m.cfg.SELinuxOnePodOnly || spec.hasAccessMode(v1.ReadWriteOncePod)) {
+	if s, ok := compose.As[SELinuxMounter](w.plugin); ok && m.cfg.SELinuxLabel != nil && spec.PV != nil && (!m.cfg.PersistentVolumes.SELinuxOnePodOnly || spec.hasAccessMode(v1.ReadWriteOncePod)) {
 		if w.seLinuxMount, err = s.SupportsSELinuxMount(ctx, spec); err != nil {
 			return desiredVolume{}, fmt.Errorf("volume %q: %w", u.volume.Name, err)
 		}
@@ -180,7 +180,7 @@ func (m *Manager) setDesired(pod *v1.Pod, volumes []desiredVolume) {
 		}
 		if !v.desired {
 			v.since = time.Now()
-			v.attachBy = v.since.Add(m.cfg.AttachTimeout)
+			v.attachBy = v.since.Add(m.cfg.PersistentVolumes.AttachTimeout)
 			v.failed = failure{} // a failed tear down
 		}
 		v.plugin, v.spec, v.pod, v.unclaimed, v.desired = of.plugin, of.spec, pod, false, true

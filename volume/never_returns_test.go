@@ -131,10 +131,9 @@ func (n *stuckNode) start(ctx context.Context) {
 		RootDir: n.root, Plugins: []volume.Plugin{n.plugin}, Mounter: n.mounter, StatsPeriod: time.Minute,
 		HealthChanged: func(types.UID) {},
 		SELinuxLabel:  func(*v1.SELinuxOptions) (string, error) { return "label", nil },
-		Claims:        n.claims,
-		Node: apiNode{attached: func(name v1.UniqueVolumeName) (string, bool) {
+		PersistentVolumes: volume.PersistentVolumeConfig{Claims: n.claims, Node: apiNode{attached: func(name v1.UniqueVolumeName) (string, bool) {
 			return "", n.attached || name != "example.com/fake/"+stuckVolume
-		}},
+		}}},
 	})
 	require.NoError(n.t, err)
 	n.Manager = m

@@ -31,8 +31,8 @@ func (m *Manager) takeLocked(ctx context.Context, v *podVolume, s step, now time
 		}
 		return
 	case late:
-		v.attachBy = now.Add(m.cfg.AttachTimeout)
-		err := fmt.Errorf("timed out waiting for the volume to be attached to the node, after %v", m.cfg.AttachTimeout)
+		v.attachBy = now.Add(m.cfg.PersistentVolumes.AttachTimeout)
+		err := fmt.Errorf("timed out waiting for the volume to be attached to the node, after %v", m.cfg.PersistentVolumes.AttachTimeout)
 		v.failed = v.failed.after(late, err, now)
 		pod, name, block := v.pod, v.name(), v.place.Block
 		m.laterLocked(func() { m.failedEvent(pod, s, name, block, err) })
@@ -114,8 +114,8 @@ func (m *Manager) allowedLocked(v *podVolume) error {
 	if len(v.spec.MountOptions()) > 0 && !v.mountOptions {
 		return fmt.Errorf("plugin %[2]s does not support the mountOptions %[1]v of the persistent volume", v.spec.MountOptions(), v.place.Plugin)
 	}
-	if m.cfg.Node != nil && v.spec.PV != nil {
-		return checkNodeAffinity(v.spec.PV, m.cfg.Node.Object())
+	if m.cfg.PersistentVolumes.Node != nil && v.spec.PV != nil {
+		return checkNodeAffinity(v.spec.PV, m.cfg.PersistentVolumes.Node.Object())
 	}
 	return nil
 }
@@ -147,8 +147,8 @@ func (m *Manager) requestLocked(v *podVolume) Request {
 		req.SELinuxLabel = v.seLabel
 		req.MountOptions = append(req.MountOptions, seLinuxMountOption(v.seLabel))
 	}
-	if v.attach && m.cfg.Node != nil {
-		req.DevicePath, _ = m.cfg.Node.Attached(v.uniqueName())
+	if v.attach && m.cfg.PersistentVolumes.Node != nil {
+		req.DevicePath, _ = m.cfg.PersistentVolumes.Node.Attached(v.uniqueName())
 	}
 	pod := v.pod
 	if pod == nil {
@@ -308,7 +308,7 @@ func (m *Manager) expand(ctx context.Context, p Plugin, v *podVolume, req Reques
 		return err
 	}
 	if req.Spec.Claim != nil {
-		if err := m.cfg.Claims.ClaimExpanded(ctx, req.Spec.Claim, size); err != nil {
+		if err := m.cfg.PersistentVolumes.Claims.ClaimExpanded(ctx, req.Spec.Claim, size); err != nil {
 			return err
 		}
 	}

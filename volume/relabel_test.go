@@ -30,7 +30,7 @@ func labelledWith(t *testing.T, mode v1.PersistentVolumeAccessMode) (*node, func
 		pv.Spec.AccessModes = []v1.PersistentVolumeAccessMode{mode}
 	})
 	return n, func(c *volume.Config) {
-		c.Claims, c.SELinuxLabel = objects, seLinuxLabel
+		c.PersistentVolumes.Claims, c.SELinuxLabel = objects, seLinuxLabel
 	}
 }
 
@@ -158,7 +158,7 @@ func TestPodsWithDifferentLabelsDoNotShareAVolume(t *testing.T) {
 func TestOnlyVolumesOfOnePodAreLabeled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, cfg := labelledWith(t, v1.ReadWriteMany)
-		start(t, n, cfg, func(c *volume.Config) { c.SELinuxOnePodOnly = true })
+		start(t, n, cfg, func(c *volume.Config) { c.PersistentVolumes.SELinuxOnePodOnly = true })
 		for _, pod := range []*v1.Pod{labelledPod("first", "s0:c1"), labelledPod("second", "s0:c2")} {
 			_, err := n.Mount(t.Context(), pod)
 			require.NoError(t, err)

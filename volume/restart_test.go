@@ -133,7 +133,7 @@ func TestADesiredVolumeThatCannotBeReconstructedIsSetUp(t *testing.T) {
 func TestDevicesAreReconstructedAfterARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter), plugin: staged()}
-		with := func(c *volume.Config) { c.Claims = new(claims).bound("c").bound("d") }
+		with := func(c *volume.Config) { c.PersistentVolumes.Claims = new(claims).bound("c").bound("d") }
 		start(t, n, with)
 		_, err := n.Mount(t.Context(), claimPod("p", "c"))
 		require.NoError(t, err)

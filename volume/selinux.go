@@ -76,7 +76,7 @@ func notInLabel(r rune) bool {
 
 // seLinuxUse returns the use of a volume that the pod has under these names.
 func (c *Config) seLinuxUse(pod *v1.Pod, w desiredVolume, names map[string]bool) seLinuxUse {
-	u := seLinuxUse{enabled: c.SELinuxLabel != nil, supported: w.seLinuxMount, block: w.spec.Block, onlyOnePod: c.SELinuxOnePodOnly}
+	u := seLinuxUse{enabled: c.SELinuxLabel != nil, supported: w.seLinuxMount, block: w.spec.Block, onlyOnePod: c.PersistentVolumes.SELinuxOnePodOnly}
 	if w.spec.PV != nil {
 		u.accessModes = w.spec.PV.Spec.AccessModes
 	}

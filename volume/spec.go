@@ -23,7 +23,7 @@ type Spec struct {
 	ReadOnly bool `json:"readOnly,omitempty"`
 
 	// Migrated means that PV is the translation of a volume of a plugin that a CSI driver
-	// replaces; see Config.Translate.
+	// replaces; see PersistentVolumeConfig.Translate.
 	Migrated bool `json:"migrated,omitempty"`
 
 	// Block means that containers use it as a device (volumeDevices), not as a file system.

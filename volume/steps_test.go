@@ -49,7 +49,7 @@ func TestAFinalErrorKeepsADeviceOfAnEarlierAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &node{root: t.TempDir(), mounter: new(volumetest.Mounter), plugin: staged()}
 		with := func(c *volume.Config) {
-			c.Claims, c.WaitTimeout = new(claims).bound("c"), time.Second
+			c.PersistentVolumes.Claims, c.WaitTimeout = new(claims).bound("c"), time.Second
 		}
 		start(t, n, with)
 		_, err := n.Mount(t.Context(), claimPod("p", "c"))
@@ -91,8 +91,8 @@ func TestARejectedVolumeIsTornDown(t *testing.T) {
 		var mu sync.Mutex
 		zone := "a"
 		start(t, n, func(c *volume.Config) {
-			c.Claims, c.WaitTimeout = objects, 10*time.Second
-			c.Node = apiNode{object: func() *v1.Node {
+			c.PersistentVolumes.Claims, c.WaitTimeout = objects, 10*time.Second
+			c.PersistentVolumes.Node = apiNode{object: func() *v1.Node {
 				mu.Lock()
 				defer mu.Unlock()
 				node := new(v1.Node)
@@ -124,7 +124,7 @@ func TestReadWriteOncePodIsOnePodsFromTheBeginning(t *testing.T) {
 			}
 			return nil
 		}}
-		start(t, n, func(c *volume.Config) { c.Claims, c.WaitTimeout = objects, 10*time.Second })
+		start(t, n, func(c *volume.Config) { c.PersistentVolumes.Claims, c.WaitTimeout = objects, 10*time.Second })
 		var wg sync.WaitGroup
 		for _, uid := range []string{"p", "q"} {
 			wg.Go(func() { _, _ = n.Mount(t.Context(), claimPod(uid, "c")) })

@@ -15,7 +15,7 @@ import (
 
 // ClaimExpanded reports in the status of a claim that its file system has the given size
 // and that no resize is pending (rule vol-16). claim is the claim as last read; it is not
-// modified. It implements volume.PersistentVolumeConfig.Expanded.
+// modified. It is a method of volume.Claims.
 func (o *Objects) ClaimExpanded(ctx context.Context, claim *v1.PersistentVolumeClaim, size resource.Quantity) error {
 	next := claim.DeepCopy()
 	if next.Status.Capacity == nil {

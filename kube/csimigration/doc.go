@@ -15,7 +15,7 @@
 //
 // # Usage
 //
-//	volumes := volume.Config{Translate: csimigration.Translate}
+//	volumes := volume.Config{PersistentVolumes: volume.PersistentVolumeConfig{Translate: csimigration.Translate}}
 //	node := client.CSINode{Client: api, NodeName: name, MigratedPlugins: csimigration.Plugins()}
 //
 // # Concurrency

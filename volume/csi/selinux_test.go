@@ -72,7 +72,7 @@ func TestSELinuxLabels(t *testing.T) {
 			pv.Spec.AccessModes, pv.Spec.MountOptions = []v1.PersistentVolumeAccessMode{c.mode}, []string{"noatime"}
 			claim := &v1.PersistentVolumeClaim{Spec: v1.PersistentVolumeClaimSpec{VolumeName: pv.Name}, Status: v1.PersistentVolumeClaimStatus{Phase: v1.ClaimBound}}
 			pv.Spec.ClaimRef = new(v1.ObjectReference)
-			cfg := volume.Config{RootDir: w.root, Plugins: []volume.Plugin{w.Plugin}, Mounter: w.mounter, StatsPeriod: -1, Claims: bound{claim, pv}, SELinuxOnePodOnly: c.onePodOnly}
+			cfg := volume.Config{RootDir: w.root, Plugins: []volume.Plugin{w.Plugin}, Mounter: w.mounter, StatsPeriod: -1, PersistentVolumes: volume.PersistentVolumeConfig{Claims: bound{claim, pv}, SELinuxOnePodOnly: c.onePodOnly}}
 			if !c.off {
 				cfg.SELinuxLabel = func(*v1.SELinuxOptions) (string, error) { return label, nil }
 			}

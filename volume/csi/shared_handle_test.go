@@ -72,7 +72,7 @@ func (w *world) managed(t *testing.T, claims pvClaims) (m *volume.Manager, stop 
 	t.Helper()
 	m, err := volume.New(volume.Config{
 		RootDir: w.root, Plugins: []volume.Plugin{w.Plugin}, Mounter: w.mounter, StatsPeriod: -1, WaitTimeout: 2 * time.Second,
-		Claims: claims,
+		PersistentVolumes: volume.PersistentVolumeConfig{Claims: claims},
 	})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -72,7 +72,7 @@ func TestADriverThatDoesNotAnswerDelaysNoOtherPod(t *testing.T) {
 			}
 			m, err := volume.New(volume.Config{
 				RootDir: w.root, Plugins: []volume.Plugin{w.Plugin}, Mounter: w.mounter, StatsPeriod: 300 * time.Millisecond,
-				HealthChanged: func(types.UID) {}, Claims: claims,
+				HealthChanged: func(types.UID) {}, PersistentVolumes: volume.PersistentVolumeConfig{Claims: claims},
 			})
 			require.NoError(t, err)
 			ctx, cancel := context.WithCancel(t.Context())

@@ -190,7 +190,7 @@ func volumesOver(t *testing.T, s *volumeNode, record func(runtime.Event)) *volum
 	var m *volume.Manager
 	driven, err := csi.New(csi.Config{RootDir: s.root, NodeName: "node", Mounter: mounter, Objects: s.objects, Tokens: tokens, Changed: func() { m.PluginChanged(csi.Name) }})
 	add(driven, err)
-	m, err = volume.New(volume.Config{RootDir: s.root, Plugins: plugins, Mounter: mounter, Claims: s.objects, Record: record, StatsPeriod: -1, WaitTimeout: time.Minute})
+	m, err = volume.New(volume.Config{RootDir: s.root, Plugins: plugins, Mounter: mounter, PersistentVolumes: volume.PersistentVolumeConfig{Claims: s.objects}, Record: record, StatsPeriod: -1, WaitTimeout: time.Minute})
 	require.NoError(t, err)
 	registry := filepath.Join(s.root, "plugins_registry")
 	watcher, err := register.New(register.Config{Dir: registry, Handlers: map[string]register.Handler{register.CSIPlugin: driven}})

@@ -46,6 +46,7 @@ func newEviction(b stores.Base, d evictionDeps) (*eviction.Manager, error) {
 	if b.Config.Runtime.Node != nil {
 		policy.Thresholds = slices.DeleteFunc(policy.Thresholds, func(t eviction.Threshold) bool { return !stores.OfDisk(string(t.Signal)) })
 	}
+	policy.MachineMemory = d.runtime.Facts.MemoryBytes
 	if d.standalone {
 		// All pods are static, hence critical, and none could be evicted: only their
 		// priority counts.
@@ -54,7 +55,7 @@ func newEviction(b stores.Base, d evictionDeps) (*eviction.Manager, error) {
 		}
 	}
 	cfg := eviction.Config{
-		Policy: policy, Summary: SummaryOf(d.stats), MachineMemory: d.runtime.Facts.MemoryBytes,
+		Policy: policy, Summary: SummaryOf(d.stats),
 		Pods: b.Pods, Disks: disks{NodeImages: d.images, base: b, runtime: d.runtime},
 		Node: b.NodeRef, Record: b.Record, Logger: b.Logger,
 		Hooks: b.Metrics.Eviction().Join(eviction.Hooks{
@@ -63,7 +64,7 @@ func newEviction(b stores.Base, d evictionDeps) (*eviction.Manager, error) {
 		}),
 	}
 	if b.Config.Host.MemoryCgroup != "" {
-		cfg.Memory, cfg.MachineMemory = eviction.CgroupMemory(os.DirFS(b.Config.Host.MemoryCgroup)), 0
+		cfg.Memory, cfg.Policy.MachineMemory = eviction.CgroupMemory(os.DirFS(b.Config.Host.MemoryCgroup)), 0
 	}
 	if b.Configuration.KernelMemcgNotification {
 		if cfg.Notifiers, err = newNotifiers(b, d.cgroups, policy.Thresholds); err != nil {

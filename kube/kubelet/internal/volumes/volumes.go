@@ -48,7 +48,7 @@ type Deps struct {
 // permissions of the process.
 func New(b stores.Base, d Deps) (*Volumes, error) {
 	v := &Volumes{mounts: volume.CanMount(), local: d.Local}
-	p := Plugins{B: b, v: v, mounter: volume.NewMounter(v.mounts), allocatable: d.Allocatable}
+	p := pluginSet{B: b, v: v, mounter: volume.NewMounter(v.mounts), allocatable: d.Allocatable}
 	cfg := volume.Config{
 		RootDir: b.Config.RootDir, Mounter: p.mounter, StatsPeriod: b.Configuration.VolumeStatsAggPeriod.Duration, Hooks: b.Metrics.Volumes(), Record: b.Record, Logger: b.Logger,
 	}
@@ -61,7 +61,7 @@ func New(b stores.Base, d Deps) (*Volumes, error) {
 	}
 	switch {
 	case d.Cluster != nil:
-		cfg.Claims, cfg.Node, cfg.Translate = d.Cluster.Objects, d.Cluster.Object, csimigration.Translate
+		cfg.PersistentVolumes = volume.PersistentVolumeConfig{Claims: d.Cluster.Objects, Node: d.Cluster.Object, Translate: csimigration.Translate}
 		if err := p.useCluster(d.Cluster); err != nil {
 			return nil, err
 		}
@@ -70,14 +70,14 @@ func New(b stores.Base, d Deps) (*Volumes, error) {
 			return nil, err
 		}
 	}
-	cfg.SELinuxOnePodOnly = !config.Enabled(b.Configuration, "SELinuxMount")
+	cfg.PersistentVolumes.SELinuxOnePodOnly = !config.Enabled(b.Configuration, "SELinuxMount")
 	if cfg.Plugins, err = p.all(d.Claims); err != nil {
 		return nil, err
 	}
 	if err := compose.Apply(b.Config.Adjust, "Volumes", &cfg); err != nil {
 		return nil, err
 	}
-	v.Support = Support{cfg.Plugins, cfg.Translate}
+	v.Support = Support{cfg.Plugins, cfg.PersistentVolumes.Translate}
 	if v.Manager, err = volume.New(cfg); err != nil {
 		return nil, err
 	}
