@@ -11,7 +11,7 @@ next() {
 	dir=$cache/next
 	rm -rf "$dir"
 	mkdir -p "$dir"
-	git ls-files -co --exclude-standard -z | xargs -0 tar -c | tar -x -C "$dir"
+	git ls-files -co --exclude-standard -z | tar -c --null -T - | tar -x -C "$dir"
 	cd "$dir"
 	export GOTOOLCHAIN=go$(required_go "k8s.io/api@$staging")
 	echo "Kubernetes $version, $(go version)"

@@ -39,7 +39,7 @@ func newToolchain(ctx context.Context, tree, work, version string) (*toolchain, 
 		return nil, err
 	}
 	t.env = []string{
-		"GOWORK=off", "CGO_ENABLED=0", "GOTOOLCHAIN=local", "GOBIN=", "GOPATH=" + filepath.Join(work, "go"), "GOMODCACHE=" + cache,
+		"GOWORK=off", "CGO_ENABLED=0", "GOBIN=", "GOPATH=" + filepath.Join(work, "go"), "GOMODCACHE=" + cache,
 		"GOFLAGS=-trimpath -buildvcs=false -mod=mod -modcacherw", "GONOSUMDB=github.com/kubeparts/*", "GOPROXY=file://" + proxy + "," + upstream,
 		"GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=", "GOFIPS140=off",
 	}

@@ -44,7 +44,7 @@ type options struct {
 	registry   string
 }
 
-// run makes the release in a directory beside the output, and renames it when it is complete.
+// run checks the commit, makes the files and the tags. If it fails, it removes the output.
 func run(ctx context.Context, o options) error {
 	c, err := readCommit(ctx, o.repository)
 	if err != nil {

@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -20,7 +18,8 @@ type release struct {
 	work      string
 	toolchain *toolchain
 	licenses  *licenses
-	license   file // of kubeparts
+	license   file   // of kubeparts
+	goVersion string // that has built the programs
 	began     time.Time
 }
 
@@ -48,7 +47,7 @@ func (r *release) make(ctx context.Context, changelog string) error {
 	if err != nil {
 		return err
 	}
-	return r.summarize(ctx, notes)
+	return r.summarize(notes)
 }
 
 // program makes the archives, the bills of materials, the image and the packages of a program.
@@ -105,6 +104,7 @@ func (r *release) files(ctx context.Context, p program, on platform, name string
 	if err != nil {
 		return nil, err
 	}
+	r.goVersion = info.GoVersion
 	found, texts, err := r.licenses.of(ctx, info)
 	if err != nil {
 		return nil, err
@@ -157,19 +157,15 @@ func kubernetesVersion(tree string) (string, error) {
 }
 
 // summarize writes the notes, the provenance and the checksums.
-func (r *release) summarize(ctx context.Context, notes string) error {
+func (r *release) summarize(notes string) error {
 	if err := r.write("notes.md", []byte(notes)); err != nil {
-		return err
-	}
-	goVersion, err := exec.CommandContext(ctx, "go", "env", "GOVERSION").Output()
-	if err != nil {
 		return err
 	}
 	sums, err := checksums(r.out)
 	if err != nil {
 		return err
 	}
-	statement, err := provenance(sums, r.version, r.commit.hash, strings.TrimSpace(string(goVersion)))
+	statement, err := provenance(sums, r.version, r.commit.hash, r.goVersion)
 	if err != nil {
 		return err
 	}

@@ -189,7 +189,7 @@ func TestACommandLineOfAKubeletIsAccepted(t *testing.T) {
 		"fields": {args: "--hairpin-mode=hairpin-veth --file-check-frequency=5s --qos-reserved=memory=50% --enable-controller-attach-detach=true --runonce=false --rotate-certificates", warnings: []string{
 			"--hairpin-mode has no effect: the CNI plugin decides whether a pod can reach itself through its service (bridge: hairpinMode)",
 		}},
-		"feature gates": {args: "--feature-gates=MemoryQoS=true,ReduceDefaultCrashLoopBackOffDecay=true --feature-gates=NodeSwap=true,GracefulNodeShutdown=false", warnings: []string{
+		"feature gates": {args: "--feature-gates=MemoryQoS=true,ReduceDefaultCrashLoopBackOffDecay=true --feature-gates=KubeletPSI=true,GracefulNodeShutdown=false", warnings: []string{
 			"featureGates.ReduceDefaultCrashLoopBackOffDecay has no effect: the feature is not implemented",
 			"featureGates.GracefulNodeShutdown has no effect: the feature is always enabled",
 		}},
