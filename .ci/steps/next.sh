@@ -58,7 +58,7 @@ indirect_modules() {
 next_module() {
 	local path=$1 version=$2 newest
 	if ! (cd "$scratch" && GOWORK=off go mod download "$path@$version") 2>/dev/null; then
-		newest=$(cd "$scratch" && GOWORK=off go list -m -versions "$path" 2>/dev/null | awk '{ print $NF }')
+		newest=$(cd "$scratch" && GOWORK=off go list -m -versions "$path" 2>/dev/null | awk '{ print $NF }' || :)
 		if [[ $path =~ /v[0-9]+$ && $newest == v* ]]; then
 			echo "the proxy lacks $path@$version; $newest takes its place"
 			version=$newest
