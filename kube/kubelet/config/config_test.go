@@ -149,13 +149,13 @@ func TestDropInFilesTakePrecedence(t *testing.T) {
 }
 
 func TestIgnoredFieldsAreReportedWithTheReason(t *testing.T) {
-	file := configFile(t, "hairpinMode: none\nserializeImagePulls: true\ncontentType: \"\"\niptablesDropBit: 0\nfeatureGates: {MemoryQoS: true, ReduceDefaultCrashLoopBackOffDecay: true, NodeSwap: false, ProcMountType: true}\nlogging: {flushFrequency: 0, verbosity: 0, options: {json: {infoBufferSize: \"0\"}}}\n")
+	file := configFile(t, "hairpinMode: none\nserializeImagePulls: true\ncontentType: \"\"\niptablesDropBit: 0\nfeatureGates: {MemoryQoS: true, ReduceDefaultCrashLoopBackOffDecay: true, KubeletPSI: false, ProcMountType: true}\nlogging: {flushFrequency: 0, verbosity: 0, options: {json: {infoBufferSize: \"0\"}}}\n")
 	_, warnings, err := config.Read(file, "")
 	require.NoError(t, err)
 	assert.Equal(t, []string{
 		"hairpinMode has no effect: the CNI plugin decides whether a pod can reach itself through its service (bridge: hairpinMode)",
 		"iptablesDropBit has no effect: kube-proxy and CNI plugins create their own chains",
-		"featureGates.NodeSwap has no effect: the feature is always enabled",
+		"featureGates.KubeletPSI has no effect: the feature is always enabled",
 		"featureGates.ReduceDefaultCrashLoopBackOffDecay has no effect: the feature is not implemented",
 	}, warnings)
 }

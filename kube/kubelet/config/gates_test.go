@@ -60,7 +60,7 @@ func TestNoGateOfKubernetesIsUnknown(t *testing.T) {
 }
 
 func TestGatesOfOtherProgramsCauseNoWarning(t *testing.T) {
-	assert.Empty(t, gateWarnings(map[string]bool{"ProcMountType": true, "HostnameOverride": false, "JobManagedBy": true, "AllAlpha": false}))
+	assert.Empty(t, gateWarnings(map[string]bool{"ProcMountType": true, "HostnameOverride": false, "StrictIPCIDRValidation": true, "AllAlpha": false}))
 }
 
 func TestGatesOfAStageAreSetTogether(t *testing.T) {
