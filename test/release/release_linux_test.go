@@ -174,7 +174,7 @@ func TestTheAgentRunsThePodsOfItsArchive(t *testing.T) {
 
 // dpkg installs the package into a root that has only busybox and the package kubelet, whose place it
 // takes, and removes it. In between the unit's command runs a pod.
-func TestTheDebianPackageRunsAPod(t *testing.T) {
+func TestIntegrationTheDebianPackageRunsAPod(t *testing.T) {
 	deb := the(t, "kubeparts-kubelet_*_ARCH.deb")
 	lab.Need(t, "linux", "root", "busybox")
 	chroot := lab.Directory(t)
@@ -218,7 +218,7 @@ func TestTheDebianPackageRunsAPod(t *testing.T) {
 }
 
 // The kubelet of an image runs on containerd, and runs a pod of another image of the release there.
-func TestTheImagesRun(t *testing.T) {
+func TestIntegrationTheImagesRun(t *testing.T) {
 	images := files(t, "*_oci.tar")
 	require.NotEmpty(t, images)
 	daemon := lab.Containerd(t, lab.ContainerdConfig{})
