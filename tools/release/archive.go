@@ -54,7 +54,7 @@ func writeArchive(dir, name string, on platform, files []file, at time.Time) err
 		return create(filepath.Join(dir, name+".zip"), func(w io.Writer) error { return writeZip(w, name, files, at) })
 	}
 	return create(filepath.Join(dir, name+".tar.gz"), func(w io.Writer) error {
-		compressed, _ := gzip.NewWriterLevel(w, gzip.BestCompression)
+		compressed := gzip.NewWriter(w)
 		return errors.Join(writeTar(compressed, name, files, at), compressed.Close())
 	})
 }
