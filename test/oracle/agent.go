@@ -1,0 +1,142 @@
+package oracle
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+)
+
+// An agent is a kubelet, as a process that is killed and started again.
+type agent struct {
+	dir      string
+	command  []string
+	recorder *recorder
+
+	mu     sync.Mutex
+	number int
+	cmd    *exec.Cmd // nil: it does not run
+	exited string    // how it has exited by itself; empty: it has not
+}
+
+// newAgent prepares a kubelet whose files are in dir.
+func newAgent(binary, dir, kubeconfig, criSocket string, verbosity int, r *recorder) (*agent, error) {
+	a := &agent{dir: dir, recorder: r}
+	address, err := nodeAddress()
+	if err != nil {
+		return nil, err
+	}
+	config, err := kubeletConfig(dir, criSocket)
+	if err != nil {
+		return nil, err
+	}
+	a.command = []string{binary, "--config=" + a.path("config.json"), "--kubeconfig=" + kubeconfig, "--root-dir=" + a.path("root"),
+		"--cert-dir=" + a.path("pki"), "--hostname-override=" + nodeName, "--node-ip=" + address, fmt.Sprintf("--v=%d", verbosity)}
+	return a, errors.Join(
+		os.MkdirAll(a.path("manifests"), 0o755),
+		os.WriteFile(a.path("resolv.conf"), []byte("nameserver 192.0.2.53\n"), 0o644),
+		os.WriteFile(a.path("config.json"), config, 0o644),
+	)
+}
+
+func (a *agent) path(name string) string { return filepath.Join(a.dir, name) }
+
+// kubeletConfig returns the KubeletConfiguration. It differs from the defaults in what a runtime that executes
+// nothing requires: no cgroups of pods, no eviction, no rules of iptables.
+func kubeletConfig(dir, criSocket string) ([]byte, error) {
+	path := func(name string) string { return filepath.Join(dir, name) }
+	return json.Marshal(map[string]any{
+		"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
+		"address": "127.0.0.1", "port": 10250, "healthzPort": 0,
+		"containerRuntimeEndpoint": "unix://" + criSocket,
+		"cgroupsPerQOS":            false, "enforceNodeAllocatable": []string{}, "cgroupDriver": "cgroupfs",
+		"failCgroupV1": false, "failSwapOn": false,
+		"evictionHard":                map[string]string{"memory.available": "1Mi", "nodefs.available": "0%", "imagefs.available": "0%", "nodefs.inodesFree": "0%", "imagefs.inodesFree": "0%"},
+		"imageGCHighThresholdPercent": 100, "imageGCLowThresholdPercent": 99,
+		"staticPodPath": path("manifests"), "podLogsDir": path("logs"), "resolvConf": path("resolv.conf"),
+		"maxPods": 250, "registryPullQPS": 0, "serializeImagePulls": false,
+		"kubeAPIQPS": 200, "kubeAPIBurst": 400, "eventRecordQPS": 0,
+		"authentication":         map[string]any{"anonymous": map[string]any{"enabled": true}, "webhook": map[string]any{"enabled": false}},
+		"authorization":          map[string]any{"mode": "AlwaysAllow"},
+		"makeIPTablesUtilChains": false,
+	})
+}
+
+// nodeAddress returns an address of the machine: a kubelet does not accept one of loopback.
+func nodeAddress() (string, error) {
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		return "", err
+	}
+	for _, a := range addresses {
+		if ip, ok := a.(*net.IPNet); ok && ip.IP.To4() != nil && ip.IP.IsGlobalUnicast() {
+			return ip.IP.String(), nil
+		}
+	}
+	return "", errors.New("this machine has no address other than loopback")
+}
+
+// start starts the kubelet unless it runs.
+func (a *agent) start() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.cmd != nil {
+		return nil
+	}
+	log, err := os.OpenFile(a.path("kubelet.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd := exec.Command(a.command[0], a.command[1:]...)
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	a.cmd = cmd
+	a.number++
+	number := a.number
+	a.recorder.add(Record{Agent: &Agent{number, "started"}})
+	go func() {
+		err := cmd.Wait()
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if a.cmd == cmd { // it was not killed
+			a.cmd, a.exited = nil, fmt.Sprintf("it has exited: %v", err)
+			a.recorder.add(Record{Agent: &Agent{number, "exited"}})
+		}
+	}()
+	return nil
+}
+
+// kill kills the kubelet if it runs.
+func (a *agent) kill() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.cmd == nil {
+		return
+	}
+	_ = a.cmd.Process.Kill() // it may have exited
+	a.cmd = nil
+	a.recorder.add(Record{Agent: &Agent{a.number, "killed"}})
+}
+
+// failure returns how the kubelet has exited by itself; empty: it has not.
+func (a *agent) failure() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.exited
+}
+
+// log returns the last bytes of its log.
+func (a *agent) log(limit int) string {
+	text, err := os.ReadFile(a.path("kubelet.log"))
+	if err != nil {
+		return err.Error()
+	}
+	return string(text[max(0, len(text)-limit):])
+}

@@ -1,0 +1,254 @@
+package oracle
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/internal/podspec"
+)
+
+// lifeInvariants are the invariants of the lifecycle of pods.
+func lifeInvariants() []Invariant {
+	return []Invariant{{
+		Name: "deadline-enforced", check: onEachPod(deadlineEnforced),
+		Description: "without faults, a pod is terminal at most 30 seconds after its activeDeadlineSeconds and its grace period",
+		Promise:     "API reference, PodSpec.activeDeadlineSeconds: the system will actively try to mark it failed and kill associated containers",
+	}, {
+		Name: "deletion-in-time", check: onEachPod(deletionInTime),
+		Description: "without faults, a deleted pod is gone at most 30 seconds after its grace period",
+		Promise:     "Pod lifecycle, Termination of Pods: once the grace period is over, remaining processes are killed, and the Pod is deleted from the API server",
+	}, {
+		Name: "no-stuck-pod", check: onSettledPod(noStuckPod),
+		Description: "finally, a pod that is neither terminal nor deleted has a running container, or one that is in back-off",
+		Promise:     "Pod lifecycle, Pod lifetime: Pods run until their containers terminate; phases Pending, Running, Succeeded and Failed",
+	}, {
+		Name: "terminal-when-done", check: onSettledPod(terminalWhenDone),
+		Description: "finally, a pod whose containers have terminated and must not restart is Succeeded or Failed",
+		Promise:     "Pod lifecycle, Pod phase; Init containers: if an init container fails and the policy is Never, the Pod is failed",
+	}, {
+		Name: "observed-generation-catches-up", check: onSettledPod(observedGenerationCatchesUp),
+		Description: "finally, status.observedGeneration is metadata.generation",
+		Promise:     "API reference, PodStatus.observedGeneration: the generation of the spec that the status reflects",
+	}, {
+		Name: "grace-period-given", check: gracePeriodGiven,
+		Description: "a container of a deleted pod is not killed before the end of its grace period",
+		Promise:     "Pod lifecycle, Termination of Pods: when the grace period expires, the kubelet triggers forcible shutdown",
+	}, {
+		Name: "grace-period-not-exceeded", check: graceNotExceeded,
+		Description: "a container of a deleted pod is stopped with a timeout of at most its grace period, which is at least 2 seconds",
+		Promise:     "Pod lifecycle, Termination of Pods: the grace period includes the time of the stop",
+	}, {
+		Name: "no-start-while-deleting", check: noStartWhileDeleting,
+		Description: "no container starts 10 seconds or more after the deletion of its pod was requested",
+		Promise:     "Pod lifecycle, Termination of Pods: the kubelet begins the local Pod shutdown process as soon as it observes the deletion",
+	}, {
+		Name: "ephemeral-runs-once", check: ephemeralRunsOnce,
+		Description: "an ephemeral container is started once",
+		Promise:     "Ephemeral containers: they will never be automatically restarted",
+	}, {
+		Name: "kubelet-keeps-running", check: kubeletKeepsRunning,
+		Description: "the kubelet does not exit by itself",
+		Promise:     "kubelet: it works as a daemon",
+	}, {
+		Name: "no-orphans", check: noOrphans,
+		Description: "finally, no container of a deleted pod runs",
+		Promise:     "Pod lifecycle, Termination of Pods: the kubelet removes the containers of deleted Pods",
+	}}
+}
+
+// onEachPod makes a check of each pod, at each record.
+func onEachPod(check func(v *view, p *podView) string) func(*view, *Record) (types.UID, string) {
+	return func(v *view, _ *Record) (types.UID, string) {
+		for uid, p := range v.pods {
+			if p.pod == nil || p.deleted || p.marked {
+				continue
+			}
+			if message := check(v, p); message != "" {
+				return uid, message
+			}
+		}
+		return "", ""
+	}
+}
+
+// onSettledPod makes a check of each pod that exists when the pods should have reached their final state, if no fault and no
+// change of the runtime was less than settledAfter ago.
+func onSettledPod(check func(v *view, p *podView) string) func(*view, *Record) (types.UID, string) {
+	return func(v *view, r *Record) (types.UID, string) {
+		if r.Mark == nil || *r.Mark != markSettled {
+			return "", ""
+		}
+		for _, uid := range v.uids() {
+			p := v.pods[uid]
+			if p.pod == nil || p.deleted || p.marked || p.pod.DeletionTimestamp != nil || terminal(p.pod.Status.Phase) || v.now-p.changedAt < settledAfter || v.now-p.addedAt < settledAfter {
+				continue
+			}
+			if message := check(v, p); message != "" {
+				return uid, message
+			}
+		}
+		return "", ""
+	}
+}
+
+// settledAfter is longer than any pause of a kubelet between two attempts, except for a back-off, which it reports.
+const settledAfter = 95 * time.Second
+
+func (v *view) uids() []types.UID {
+	var out []types.UID
+	for uid := range v.pods {
+		out = append(out, uid)
+	}
+	slices.SortFunc(out, func(a, b types.UID) int { return compareText(string(a), string(b)) })
+	return out
+}
+
+func deadlineEnforced(v *view, p *podView) string {
+	d := p.pod.Spec.ActiveDeadlineSeconds
+	if d == nil || p.pod.Status.StartTime == nil || terminal(p.pod.Status.Phase) || p.pod.DeletionTimestamp != nil {
+		return ""
+	}
+	at := p.addedAt + time.Duration(*d)*time.Second
+	if late := v.now - at; late > p.grace()+margin && v.calm(at) {
+		return fmt.Sprintf("its deadline of %d s was %v ago, its grace period is %v, and its phase is %s", *d, late.Round(time.Second), p.grace(), p.pod.Status.Phase)
+	}
+	return ""
+}
+
+func deletionInTime(v *view, p *podView) string {
+	if p.deletingAt == 0 {
+		return ""
+	}
+	if late := v.now - p.deletingAt; late > p.grace()+margin && v.calm(p.deletingAt) {
+		return fmt.Sprintf("its deletion was requested %v ago, and its grace period is %v", late.Round(time.Second), p.grace())
+	}
+	return ""
+}
+
+func noStuckPod(_ *view, p *podView) string {
+	if len(p.running()) > 0 {
+		return ""
+	}
+	s := &p.pod.Status
+	for _, c := range slices.Concat(s.InitContainerStatuses, s.ContainerStatuses) {
+		if w := c.State.Waiting; w != nil && (strings.HasSuffix(w.Reason, "BackOff") || w.Reason == "ErrImagePull") {
+			return ""
+		}
+	}
+	return fmt.Sprintf("nothing runs, the phase is %s, and no container is in back-off", s.Phase)
+}
+
+func terminalWhenDone(_ *view, p *podView) string {
+	for i := range p.pod.Spec.InitContainers {
+		c := &p.pod.Spec.InitContainers[i]
+		if podspec.IsSidecar(c) {
+			continue
+		}
+		is := p.newest(c.Name)
+		if is == nil || is.endedAt == 0 {
+			return ""
+		}
+		if !podspec.Succeeded(p.pod, c, is.exit()) {
+			if !p.over(c, is) {
+				return ""
+			}
+			return fmt.Sprintf("init container %s has failed (%d %s) and must not restart, and the phase is %s", c.Name, is.code, is.reason, p.pod.Status.Phase)
+		}
+	}
+	for i := range p.pod.Spec.Containers {
+		if c := &p.pod.Spec.Containers[i]; !p.over(c, p.newest(c.Name)) {
+			return ""
+		}
+	}
+	return fmt.Sprintf("all containers have terminated and must not restart, and the phase is %s", p.pod.Status.Phase)
+}
+
+func observedGenerationCatchesUp(_ *view, p *podView) string {
+	if is := p.pod.Status.ObservedGeneration; is != p.pod.Generation {
+		return fmt.Sprintf("observedGeneration is %d, generation is %d", is, p.pod.Generation)
+	}
+	return ""
+}
+
+// gracePeriodGiven allows one second for the rounding of deadlines.
+func gracePeriodGiven(v *view, r *Record) (types.UID, string) {
+	if r.Change == nil || r.Change.To != "exited" || !r.Change.Stopped || r.Change.ExitCode != 137 || r.Change.Reason == "OOMKilled" {
+		return "", ""
+	}
+	p := v.pods[r.Change.Pod]
+	if p.pod == nil || p.deletingAt == 0 || p.crashed || p.removed || p.overAt > 0 || p.pod.Spec.ActiveDeadlineSeconds != nil || p.instances[r.Change.ID].unhealthy {
+		return "", ""
+	}
+	if had := v.now - p.deletingAt; had < p.grace()-1500*time.Millisecond {
+		return p.uid, fmt.Sprintf("%s was killed %v after the deletion, and its grace period is %v", r.Change.Container, had.Round(100*time.Millisecond), p.grace())
+	}
+	return "", ""
+}
+
+func graceNotExceeded(v *view, r *Record) (types.UID, string) {
+	if r.Call == nil || r.Call.Method != "StopContainer" {
+		return "", ""
+	}
+	p := v.pods[r.Call.Pod]
+	if p == nil || p.pod == nil || p.deletingAt == 0 || v.now-r.Call.Took < p.deletingAt+5*time.Second && p.deletedAgain {
+		return "", ""
+	}
+	if began := v.now - r.Call.Took; began < p.deletingAt {
+		return "", "" // for another reason
+	}
+	if most := max(p.grace(), 2*time.Second); time.Duration(r.Call.Timeout)*time.Second > most && !p.deletedAgain {
+		return p.uid, fmt.Sprintf("%s is stopped with a timeout of %d s, and its grace period is %v", r.Call.Container, r.Call.Timeout, p.grace())
+	}
+	return "", ""
+}
+
+func noStartWhileDeleting(v *view, r *Record) (types.UID, string) {
+	if r.Change == nil || r.Change.To != "running" {
+		return "", ""
+	}
+	p := v.pods[r.Change.Pod]
+	if p.deletingAt == 0 || v.now-p.deletingAt < 10*time.Second || !v.calm(p.deletingAt) {
+		return "", ""
+	}
+	return p.uid, fmt.Sprintf("%s was started %v after the deletion was requested", r.Change.Container, (v.now - p.deletingAt).Round(time.Second))
+}
+
+func ephemeralRunsOnce(v *view, r *Record) (types.UID, string) {
+	if r.Change == nil || r.Change.To != "running" {
+		return "", ""
+	}
+	p := v.pods[r.Change.Pod]
+	if p.pod == nil || !slices.ContainsFunc(p.pod.Spec.EphemeralContainers, func(c v1.EphemeralContainer) bool { return c.Name == r.Change.Container }) {
+		return "", ""
+	}
+	for _, is := range p.instances {
+		if is.name == r.Change.Container && is.id != r.Change.ID && is.started {
+			return p.uid, fmt.Sprintf("%s was started again", r.Change.Container)
+		}
+	}
+	return "", ""
+}
+
+func kubeletKeepsRunning(_ *view, r *Record) (types.UID, string) {
+	if r.Agent != nil && r.Agent.What == "exited" {
+		return "", "process " + fmt.Sprint(r.Agent.Number) + " has exited"
+	}
+	return "", ""
+}
+
+func noOrphans(v *view, r *Record) (types.UID, string) {
+	if r.Mark == nil || *r.Mark != markEnded {
+		return "", ""
+	}
+	for _, uid := range v.uids() {
+		if p := v.pods[uid]; p.deleted && len(p.running()) > 0 && v.now-p.changedAt > margin {
+			return uid, p.running()[0].name + " runs"
+		}
+	}
+	return "", ""
+}

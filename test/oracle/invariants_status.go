@@ -1,0 +1,262 @@
+package oracle
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// statusInvariants are the invariants of the statuses that a watcher receives.
+func statusInvariants() []Invariant {
+	return []Invariant{{
+		Name: "ready-implies-running", check: onVersion(readyImpliesRunning),
+		Description: "a pod is Ready only if all of its regular containers run and are ready, and ContainersReady is true",
+		Promise:     "Pod lifecycle, Pod conditions: Ready means that the Pod can serve requests, ContainersReady that all containers are ready",
+	}, {
+		Name: "ready-implies-started", check: onVersion(readyImpliesStarted),
+		Description: "a container is ready only if its startup probe has succeeded in the same instance",
+		Promise:     "API reference, ContainerStatus.started: false until the startup probe has passed; Probes: all other probes are disabled until then",
+	}, {
+		Name: "initializing-is-pending", check: onVersion(initializingIsPending),
+		Description: "a pod whose condition Initialized is false is not Running",
+		Promise:     "Init containers, Detailed behavior: a Pod that is initializing is in the Pending state and has the condition Initialized set to false",
+	}, {
+		Name: "phase-never-regresses", check: onVersion(phaseNeverRegresses),
+		Description: "a pod becomes Pending after it was Running at most once for each loss of its sandbox",
+		Promise:     "Pod lifecycle, Pod phase",
+	}, {
+		Name: "start-time-stable", check: onVersion(startTimeStable),
+		Description: "status.startTime does not change",
+		Promise:     "API reference, PodStatus.startTime: when the object was acknowledged by the kubelet",
+	}, {
+		Name: "transition-time", check: onVersion(transitionTime),
+		Description: "the lastTransitionTime of a condition changes if and only if its status does",
+		Promise:     "API reference, PodCondition.lastTransitionTime: the last time the condition transitioned from one status to another",
+	}, {
+		Name: "restart-count-of-instance", check: onVersion(restartCountOfInstance),
+		Description: "the restartCount that is reported with an instance is the number of instances before it",
+		Promise:     "API reference, ContainerStatus.restartCount: the number of times the container has been restarted",
+	}, {
+		Name: "exit-reported-once", check: onVersion(exitReportedOnce),
+		Description: "what is reported of the end of an instance (code, reason, time) does not change",
+		Promise:     "Pod lifecycle, Container states: Terminated has the reason, the exit code, and the start and finish time of that period of execution",
+	}, {
+		Name: "succeeded-means-success", check: onVersion(succeededMeansSuccess),
+		Description: "a pod that is Succeeded, and was not deleted, has only containers that have exited by themselves with 0",
+		Promise:     "Pod lifecycle, Pod phase: Succeeded means that all containers have terminated in success, and will not be restarted",
+	}, {
+		Name: "failed-means-failure", check: onVersion(failedMeansFailure),
+		Description: "a pod that is Failed without a reason, and was not deleted, has a container that has failed or has not run",
+		Promise:     "Pod lifecycle, Pod phase: Failed means that at least one container has terminated in failure",
+	}, {
+		Name: "observed-generation-sane", check: onVersion(observedGenerationSane),
+		Description: "status.observedGeneration never exceeds metadata.generation and never decreases",
+		Promise:     "API reference, PodStatus.observedGeneration",
+	}, {
+		Name: "hook-before-running", check: onVersion(hookBeforeRunning),
+		Description: "a container is reported as running only after its postStart hook has succeeded",
+		Promise:     "Container lifecycle hooks: the container's status is not set to RUNNING until the postStart handler completes",
+	}}
+}
+
+// onVersion makes a check of the versions of pods that another client has not written.
+func onVersion(check func(v *view, p *podView) string) func(*view, *Record) (types.UID, string) {
+	return func(v *view, r *Record) (types.UID, string) {
+		if r.Pod == nil || r.Pod.Deleted {
+			return "", ""
+		}
+		p := v.pods[r.Pod.Pod.UID]
+		if p.marked {
+			return "", ""
+		}
+		return p.uid, check(v, p)
+	}
+}
+
+func condition(s *v1.PodStatus, kind v1.PodConditionType) *v1.PodCondition {
+	for i := range s.Conditions {
+		if s.Conditions[i].Type == kind {
+			return &s.Conditions[i]
+		}
+	}
+	return nil
+}
+
+func isTrue(s *v1.PodStatus, kind v1.PodConditionType) bool {
+	c := condition(s, kind)
+	return c != nil && c.Status == v1.ConditionTrue
+}
+
+func readyImpliesRunning(_ *view, p *podView) string {
+	s := &p.pod.Status
+	if !isTrue(s, v1.PodReady) {
+		return ""
+	}
+	if !isTrue(s, v1.ContainersReady) {
+		return "Ready is true, and ContainersReady is not"
+	}
+	for _, c := range s.ContainerStatuses {
+		if c.State.Running == nil || !c.Ready {
+			return fmt.Sprintf("Ready is true; %s: running=%t ready=%t", c.Name, c.State.Running != nil, c.Ready)
+		}
+	}
+	return ""
+}
+
+// readyImpliesStarted compares with the probes that ran, and with the field started.
+func readyImpliesStarted(_ *view, p *podView) string {
+	for _, c := range slices.Concat(p.pod.Status.InitContainerStatuses, p.pod.Status.ContainerStatuses) {
+		if c.Ready && c.State.Running != nil && (c.Started == nil || !*c.Started) {
+			return c.Name + " is ready and not started"
+		}
+	}
+	return ""
+}
+
+func initializingIsPending(_ *view, p *podView) string {
+	c := condition(&p.pod.Status, v1.PodInitialized)
+	if p.pod.Status.Phase == v1.PodRunning && c != nil && c.Status == v1.ConditionFalse {
+		return "the phase is Running, and Initialized is false"
+	}
+	return ""
+}
+
+func phaseNeverRegresses(_ *view, p *podView) string {
+	if p.regressions > p.losses && !p.removed {
+		return fmt.Sprintf("Pending after Running, %d times; it has lost its sandbox %d times", p.regressions, p.losses)
+	}
+	return ""
+}
+
+func startTimeStable(_ *view, p *podView) string {
+	if p.before == nil || p.before.Status.StartTime == nil {
+		return ""
+	}
+	if was, is := p.before.Status.StartTime, p.pod.Status.StartTime; is == nil || !is.Equal(was) {
+		return fmt.Sprintf("from %v to %v", was, is)
+	}
+	return ""
+}
+
+func transitionTime(_ *view, p *podView) string {
+	if p.before == nil {
+		return ""
+	}
+	for _, c := range p.pod.Status.Conditions {
+		was := condition(&p.before.Status, c.Type)
+		switch {
+		case was == nil:
+		case was.Status == c.Status && !was.LastTransitionTime.Equal(&c.LastTransitionTime):
+			return fmt.Sprintf("%s remained %s, and its lastTransitionTime went from %v to %v", c.Type, c.Status, was.LastTransitionTime, c.LastTransitionTime)
+		case was.Status != c.Status && c.LastTransitionTime.Before(&was.LastTransitionTime):
+			return fmt.Sprintf("%s became %s, and its lastTransitionTime went back from %v to %v", c.Type, c.Status, was.LastTransitionTime, c.LastTransitionTime)
+		}
+	}
+	return ""
+}
+
+func restartCountOfInstance(_ *view, p *podView) string {
+	if p.removed {
+		return ""
+	}
+	for _, c := range slices.Concat(p.pod.Status.InitContainerStatuses, p.pod.Status.ContainerStatuses) {
+		is := p.instances[bareID(c.ContainerID)]
+		if is != nil && (c.State.Running != nil || c.State.Terminated != nil) && uint32(c.RestartCount) != is.attempt {
+			return fmt.Sprintf("%s is instance %d, and restartCount is %d", c.Name, is.attempt, c.RestartCount)
+		}
+	}
+	return ""
+}
+
+func bareID(id string) string { return id[min(len(id), len(containerID(""))):] }
+
+func exitReportedOnce(_ *view, p *podView) string {
+	if p.before == nil || p.removed {
+		return ""
+	}
+	ends := map[string]*v1.ContainerStateTerminated{}
+	for _, c := range slices.Concat(p.before.Status.InitContainerStatuses, p.before.Status.ContainerStatuses) {
+		for _, t := range []*v1.ContainerStateTerminated{c.LastTerminationState.Terminated, c.State.Terminated} {
+			if t != nil && t.ContainerID != "" {
+				ends[t.ContainerID] = t
+			}
+		}
+	}
+	for _, c := range slices.Concat(p.pod.Status.InitContainerStatuses, p.pod.Status.ContainerStatuses) {
+		for _, t := range []*v1.ContainerStateTerminated{c.LastTerminationState.Terminated, c.State.Terminated} {
+			if t == nil || ends[t.ContainerID] == nil {
+				continue
+			}
+			if was := ends[t.ContainerID]; was.ExitCode != t.ExitCode || was.Reason != t.Reason || !was.FinishedAt.Equal(&t.FinishedAt) {
+				return fmt.Sprintf("%s: first %d %s, then %d %s", c.Name, was.ExitCode, was.Reason, t.ExitCode, t.Reason)
+			}
+		}
+	}
+	return ""
+}
+
+func succeededMeansSuccess(_ *view, p *podView) string {
+	if p.pod.Status.Phase != v1.PodSucceeded || p.pod.DeletionTimestamp != nil || p.removed {
+		return ""
+	}
+	for i := range p.pod.Spec.Containers {
+		c := &p.pod.Spec.Containers[i]
+		switch is := p.newest(c.Name); {
+		case is == nil:
+			return c.Name + " has never run"
+		case is.endedAt == 0:
+			return c.Name + " runs"
+		case is.code != 0:
+			return fmt.Sprintf("%s has exited with %d", c.Name, is.code)
+		case is.exit().Replaced:
+			return c.Name + " was stopped because of its probe"
+		}
+	}
+	return ""
+}
+
+func failedMeansFailure(_ *view, p *podView) string {
+	if p.pod.Status.Phase != v1.PodFailed || p.pod.DeletionTimestamp != nil || p.pod.Status.Reason != "" || p.removed {
+		return ""
+	}
+	for _, list := range [][]v1.Container{p.pod.Spec.InitContainers, p.pod.Spec.Containers} {
+		for i := range list {
+			if is := p.newest(list[i].Name); is == nil || is.endedAt == 0 || is.code != 0 || is.reason == "OOMKilled" {
+				return ""
+			}
+		}
+	}
+	return "each container has exited with 0"
+}
+
+func observedGenerationSane(_ *view, p *podView) string {
+	is := p.pod.Status.ObservedGeneration
+	if is > p.pod.Generation {
+		return fmt.Sprintf("observedGeneration is %d, generation is %d", is, p.pod.Generation)
+	}
+	if p.before != nil && is < p.before.Status.ObservedGeneration {
+		return fmt.Sprintf("observedGeneration went from %d to %d", p.before.Status.ObservedGeneration, is)
+	}
+	return ""
+}
+
+func hookBeforeRunning(_ *view, p *podView) string {
+	for _, c := range p.pod.Status.ContainerStatuses {
+		is := p.instances[bareID(c.ContainerID)]
+		if c.State.Running == nil || is == nil || is.hooked || is.state != "running" {
+			continue
+		}
+		for _, spec := range p.pod.Spec.Containers {
+			if spec.Name == c.Name && spec.Lifecycle != nil && spec.Lifecycle.PostStart != nil {
+				return fmt.Sprintf("%s is reported as running (ready=%t), and its postStart hook has not succeeded", c.Name, c.Ready)
+			}
+		}
+	}
+	return ""
+}
+
+// margin is what a step of a kubelet may take on a slow machine.
+const margin = 30 * time.Second

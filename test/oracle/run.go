@@ -1,0 +1,243 @@
+package oracle
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kubeparts/kubeparts/internal/lab"
+	"github.com/kubeparts/kubeparts/test/internal/cli"
+	"github.com/kubeparts/kubeparts/test/internal/lane"
+)
+
+// ErrViolated is returned by Run if a kubelet has violated an invariant.
+var ErrViolated = errors.New("an invariant was violated")
+
+const usage = `oracle plays scenarios on a kubelet, over a CRI runtime in memory, and judges what can be observed from
+outside. docs/oracle.md describes scenarios and invariants.
+
+  oracle run FILE --kubelet PATH          play a scenario; print the timeline and the violations
+  oracle fuzz --kubelet PATH --for 1h     play drawn scenarios; keep those that violate an invariant
+  oracle shrink FILE --kubelet PATH       make a violating scenario smaller
+  oracle compare FILE --kubelet PATH --with PATH   play it on two kubelets; classify the differences
+  oracle record FILE --kubelet PATH --dir DIR      record the kubelet for package sim/replay
+  oracle draw --seed N                    print a drawn scenario
+  oracle invariants                       print the invariants
+
+It requires Linux and root. Each kubelet runs in namespaces of its own, with its own network, processes and
+mounts. 'oracle COMMAND --help' lists the flags. The exit code is 1 if an invariant was violated.
+`
+
+// commands are the subcommands.
+var commands = map[string]func(ctx context.Context, args []string, out io.Writer) error{
+	"run": runCommand, "play": playCommand, "draw": drawCommand, "fuzz": fuzzCommand, "judge": judgeCommand,
+	"invariants": invariantsCommand, "summary": summaryCommand,
+}
+
+// Run runs the command with these arguments, without the name of the program. It returns flag.ErrHelp after it
+// has printed help, and ErrViolated if a kubelet has violated an invariant.
+func Run(ctx context.Context, args []string, out io.Writer) error {
+	if len(args) > 0 {
+		if command := commands[args[0]]; command != nil {
+			return command(ctx, args[1:], out)
+		}
+	}
+	if len(args) == 0 || args[0] == "--help" || args[0] == "-h" || args[0] == "help" {
+		fmt.Fprint(out, usage)
+		return flag.ErrHelp
+	}
+	return fmt.Errorf("no command %q; see --help", args[0])
+}
+
+// playOptions are the flags that determine how a scenario is played.
+type playOptions struct {
+	kubelet   string
+	api       string
+	seed      uint64
+	verbosity int
+	keepLog   bool
+	scratch   string
+}
+
+func (o *playOptions) flags(fs *flag.FlagSet) {
+	fs.StringVar(&o.kubelet, "kubelet", "", "`file` of the kubelet (default: that of hack/kubelet.sh)")
+	fs.StringVar(&o.api, "api", apiMemory, "`kind` of the API server: "+apiMemory+" or "+apiReal)
+	fs.Uint64Var(&o.seed, "seed", 1, "`number` that determines IDs and the calls that a fault with percent affects")
+	fs.IntVar(&o.verbosity, "v", 2, "verbosity of the kubelet's log")
+	fs.BoolVar(&o.keepLog, "log", false, "keep the end of the kubelet's log")
+	fs.StringVar(&o.scratch, "scratch", "", "`directory` for temporary files, with a short path (default: that of the system)")
+}
+
+// args returns the flags as arguments.
+func (o playOptions) args() []string {
+	return []string{"--kubelet=" + o.kubelet, "--api=" + o.api, fmt.Sprintf("--seed=%d", o.seed), fmt.Sprintf("--v=%d", o.verbosity), fmt.Sprintf("--log=%t", o.keepLog)}
+}
+
+// complete sets defaults and checks the options.
+func (o *playOptions) complete() (err error) {
+	if o.kubelet == "" {
+		cache, err := lab.CacheDir()
+		if err != nil {
+			return fmt.Errorf("find the kubelet (see --kubelet): %w", err)
+		}
+		o.kubelet = filepath.Join(cache, "kubelet-"+lab.KubernetesVersion, "kubelet")
+	}
+	if o.kubelet, err = filepath.Abs(o.kubelet); err != nil {
+		return err
+	}
+	if _, err := os.Stat(o.kubelet); err != nil {
+		return fmt.Errorf("%w; bash hack/kubelet.sh %s builds Kubernetes' own, 'go build ./examples/kubelet' that of this repository", err, lab.KubernetesVersion)
+	}
+	return nil
+}
+
+// parse parses the flags of a command with at most n arguments before or after them, and returns those.
+func parse(fs *flag.FlagSet, args []string, n int, out io.Writer) (files []string, err error) {
+	for len(args) > 0 && !strings.HasPrefix(args[0], "-") && len(files) < n {
+		files, args = append(files, args[0]), args[1:]
+	}
+	if err := cli.Parse(fs, args, usage+"\nFlags of "+fs.Name()+":\n", out); err != nil {
+		return nil, err
+	}
+	if len(files) < n {
+		return nil, fmt.Errorf("%s requires a file; see --help", fs.Name())
+	}
+	return files, nil
+}
+
+// The times that a run takes in addition to its scenario, at most.
+const overhead = readyTimeout + settleTimeout + endTimeout + 2*time.Minute
+
+// playInLane plays a scenario in a lane.
+func playInLane(ctx context.Context, s Scenario, o playOptions) (*Recording, error) {
+	dir, err := os.MkdirTemp(o.scratch, "o")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	scenario, result := filepath.Join(dir, "scenario"), filepath.Join(dir, "run.json")
+	if err := os.WriteFile(scenario, []byte(s.String()), 0o644); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.End()+overhead)
+	defer cancel()
+	var out bytes.Buffer
+	code, err := lane.Run(ctx, lane.Config{Name: "oracle", Dir: dir, Out: &out, Args: append([]string{"play", scenario, "--result=" + result}, o.args()...)})
+	if err == nil && code != 0 {
+		err = fmt.Errorf("exit code %d", code)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("play the scenario: %w: %s", err, out.String())
+	}
+	return loadRecording(result)
+}
+
+// laneDirs are the directories of the machine that kubelets have in their code, or the parents of those that may not exist.
+var laneDirs = []string{"/var/lib", "/var/log", "/run"}
+
+// playCommand plays a scenario in a lane, which playInLane has made.
+func playCommand(ctx context.Context, args []string, out io.Writer) error {
+	fs := flag.NewFlagSet("play", flag.ContinueOnError)
+	var o playOptions
+	o.flags(fs)
+	result := fs.String("result", "", "`file` to write what was recorded to")
+	files, err := parse(fs, args, 1, out)
+	if err != nil {
+		return err
+	}
+	if !lane.Inside() {
+		return errors.New("play is the part of the other commands that runs in a lane")
+	}
+	s, err := readScenario(files[0])
+	if err != nil {
+		return err
+	}
+	dir := os.Getenv("TMPDIR")
+	if err := lane.OwnDirs(dir, laneDirs...); err != nil {
+		return err
+	}
+	var run *Recording
+	err = lab.Program(ctx, out, func(t testing.TB) (err error) {
+		run, err = play(ctx, t, s, o, dir)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return saveRecording(*result, run)
+}
+
+func readScenario(file string) (Scenario, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	s, err := ParseScenario(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return s, nil
+}
+
+// runCommand plays a scenario, and prints its timeline and the violations.
+func runCommand(ctx context.Context, args []string, out io.Writer) error {
+	fs := flag.NewFlagSet("run", flag.ContinueOnError)
+	var o playOptions
+	o.flags(fs)
+	svg := fs.String("svg", "", "`file` to draw the timeline to")
+	save := fs.String("save", "", "`file` to write what was recorded to, in JSON")
+	files, err := parse(fs, args, 1, out)
+	if err != nil {
+		return err
+	}
+	if err := o.complete(); err != nil {
+		return err
+	}
+	s, err := readScenario(files[0])
+	if err != nil {
+		return err
+	}
+	run, err := playInLane(ctx, s, o)
+	if err != nil {
+		return err
+	}
+	if *save != "" {
+		if err := saveRecording(*save, run); err != nil {
+			return err
+		}
+	}
+	return report(run, *svg, out)
+}
+
+// report prints the timeline and the violations of a recording.
+func report(run *Recording, svgFile string, out io.Writer) error {
+	violations, err := judge(run)
+	if err != nil {
+		return err
+	}
+	lines := timeline(run, violations)
+	for _, line := range lines {
+		fmt.Fprintln(out, line.text)
+	}
+	if svgFile != "" {
+		if err := os.WriteFile(svgFile, []byte(drawSVG(run, violations)), 0o644); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(out, "\n%s, %s: %d pods, %d records, %d violations\n", run.Kubelet, run.API, len(podsOf(run)), len(run.Records), len(violations))
+	for _, v := range violations {
+		fmt.Fprintln(out, v)
+	}
+	if len(violations) > 0 {
+		return ErrViolated
+	}
+	return nil
+}
