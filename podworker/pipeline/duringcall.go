@@ -17,14 +17,20 @@ func (p *Pipeline) ProbeChanged(uid types.UID) {
 
 // Observed reports the status of a pod with what the runtime reported during SyncPod, if SyncPod
 // has created its sandbox and continues, usually with an image pull: the pod is then ready to
-// start containers and has its IP addresses (rule sl-64). In all other cases it has no effect.
-// observed must not be changed any more. It does not block.
+// start containers and has its IP addresses (rule sl-64). Containers remain as they were reported: one
+// that SyncPod has started is not running, for clients of the pod, before its postStart hook has
+// succeeded. In all other cases Observed has no effect. observed must not be changed any more. It does
+// not block.
 func (p *Pipeline) Observed(uid types.UID, observed *runtime.PodStatus) {
 	p.reportDuringCall(uid, func(c *call) bool {
 		if !hasNewSandbox(c.Status, observed) {
 			return false
 		}
-		c.Status = observed
+		status := *observed
+		if status.Containers = nil; c.Status != nil {
+			status.Containers = c.Status.Containers
+		}
+		c.Status = &status
 		return true
 	})
 }
