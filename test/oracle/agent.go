@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"time"
 )
 
 // An agent is a kubelet, as a process that is killed and started again.
@@ -20,6 +21,7 @@ type agent struct {
 	mu     sync.Mutex
 	number int
 	cmd    *exec.Cmd // nil: it does not run
+	ended  bool      // it is not started any more
 	exited string    // how it has exited by itself; empty: it has not
 }
 
@@ -80,11 +82,14 @@ func nodeAddress() (string, error) {
 	return "", errors.New("this machine has no address other than loopback")
 }
 
+// restartDelay is the time after which a kubelet that has exited by itself is started again.
+const restartDelay = 2 * time.Second
+
 // start starts the kubelet unless it runs.
 func (a *agent) start() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.cmd != nil {
+	if a.cmd != nil || a.ended {
 		return nil
 	}
 	log, err := os.OpenFile(a.path("kubelet.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
@@ -108,6 +113,7 @@ func (a *agent) start() error {
 		if a.cmd == cmd { // it was not killed
 			a.cmd, a.exited = nil, fmt.Sprintf("it has exited: %v", err)
 			a.recorder.add(Record{Agent: &Agent{number, "exited"}})
+			time.AfterFunc(restartDelay, func() { _ = a.start() }) // as systemd does; the record shows whether it has started
 		}
 	}()
 	return nil
@@ -123,6 +129,14 @@ func (a *agent) kill() {
 	_ = a.cmd.Process.Kill() // it may have exited
 	a.cmd = nil
 	a.recorder.add(Record{Agent: &Agent{a.number, "killed"}})
+}
+
+// end kills the kubelet, and does not start it again.
+func (a *agent) end() {
+	a.mu.Lock()
+	a.ended = true
+	a.mu.Unlock()
+	a.kill()
 }
 
 // failure returns how the kubelet has exited by itself; empty: it has not.

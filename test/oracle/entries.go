@@ -35,24 +35,23 @@ func judgedBySim() (out []sim.Invariant) {
 }
 
 // A translator makes the entries of package sim from records. Of the calls within an agent it derives those
-// that can be inferred: SyncPod was called for a pod that gets a sandbox, and KillPod for one whose containers
-// are stopped after its deletion was requested.
+// that can be inferred: SyncPod was called for a pod that gets a sandbox, and KillPod is called for one whose
+// deletion is requested.
 type translator struct {
 	start     time.Time
 	agent     int
 	pods      map[types.UID]*v1.Pod
 	names     map[string]types.UID
 	instances map[string]*runtime.ContainerStatus // by the ID in statuses
-	killed    map[types.UID]bool
-	deleting  map[string]bool // names of pods that the kubelet has requested the deletion of
-	unhealthy map[string]bool // instances whose liveness or startup probe has failed
+	deleting  map[string]bool                     // names of pods that the kubelet has requested the deletion of
+	unhealthy map[string]bool                     // instances whose liveness or startup probe has failed
 	steps     Scenario
 }
 
 func newTranslator(s Scenario) *translator {
 	return &translator{
 		start: time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), agent: 1,
-		pods: map[types.UID]*v1.Pod{}, names: map[string]types.UID{}, instances: map[string]*runtime.ContainerStatus{}, killed: map[types.UID]bool{}, deleting: map[string]bool{}, unhealthy: map[string]bool{}, steps: s,
+		pods: map[types.UID]*v1.Pod{}, names: map[string]types.UID{}, instances: map[string]*runtime.ContainerStatus{}, deleting: map[string]bool{}, unhealthy: map[string]bool{}, steps: s,
 	}
 }
 
@@ -114,7 +113,7 @@ func (t *translator) call(c *Call) (out []sim.Entry) {
 	return nil
 }
 
-func (t *translator) change(c *Change, now time.Time) (out []sim.Entry) {
+func (t *translator) change(c *Change, now time.Time) []sim.Entry {
 	e := sim.Entry{Agent: t.agent, UID: c.Pod}
 	pod := t.pods[c.Pod]
 	if pod != nil {
@@ -150,17 +149,12 @@ func (t *translator) change(c *Change, now time.Time) (out []sim.Entry) {
 		if is.StartedAt.IsZero() {
 			is.StartedAt = now
 		}
-		if pod != nil && c.Stopped && pod.DeletionTimestamp != nil && !t.killed[c.Pod] {
-			t.killed[c.Pod] = true
-			grace := pod.DeletionGracePeriodSeconds
-			out = append(out, sim.Entry{Kind: sim.KillPodCalled, Agent: t.agent, Pod: pod.Name, UID: c.Pod, Object: pod, Grace: grace})
-		}
 	default:
 		e.Kind = sim.Removed
 	}
 	t.instances[id] = &is
 	e.Container = &is
-	return append(out, e)
+	return []sim.Entry{e}
 }
 
 // version returns the entries of a version of a pod.
@@ -178,6 +172,8 @@ func (t *translator) version(v *Version) (out []sim.Entry) {
 		add(sim.PodAdded)
 	case before.DeletionTimestamp == nil && pod.DeletionTimestamp != nil:
 		add(sim.DeletionRequested)
+		e.Grace = pod.DeletionGracePeriodSeconds
+		add(sim.KillPodCalled) // at once, or later
 	case before.Generation != pod.Generation && pod.DeletionTimestamp == nil:
 		if sameImages(before, pod) {
 			add(sim.ResizeRequested)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -95,6 +96,8 @@ func (v *view) excused(found sim.Violation) bool {
 		return false
 	}
 	switch found.Invariant {
+	case "init-order":
+		return p.pod != nil && slices.ContainsFunc(p.pod.Spec.EphemeralContainers, func(c v1.EphemeralContainer) bool { return strings.HasPrefix(found.Message, c.Name+" ") })
 	case "restart-count-increases", "back-off", "finally-last-state", "reported-restart-count", "exit-codes-correct", "reported-instance-never-older":
 		return p.removed || p.marked
 	case "unhealthy-restarted", "no-probe-after-exit":
@@ -109,6 +112,8 @@ type view struct {
 	agent   bool // the kubelet runs
 	stalled bool
 	calmAt  time.Duration // since when no fault has had an effect, and the kubelet has been running
+	faultAt time.Duration // until when a fault lasts
+	agents  int           // kubelets that were started
 	quiet   bool          // no further step
 	settled bool
 	pods    map[types.UID]*podView
@@ -119,6 +124,9 @@ type view struct {
 type podView struct {
 	uid                         types.UID
 	pod, before                 *v1.Pod // the newest version, and the one before
+	podAt, beforeAt             time.Duration
+	sandboxAt                   time.Duration // the last change of a sandbox
+	changed                     bool          // an image of it has changed
 	deleted                     bool
 	addedAt, deletingAt, overAt time.Duration // zero: it is not
 	removed                     bool          // a step removed containers
@@ -183,7 +191,9 @@ func (v *view) apply(r *Record) {
 	case r.Step != nil:
 		v.step(*r.Step)
 	case r.Agent != nil:
-		v.agent = r.Agent.What == "started"
+		if v.agent = r.Agent.What == "started"; v.agent {
+			v.agents = r.Agent.Number
+		}
 		if r.Agent.Number > 1 || !v.agent {
 			v.calmAt = max(v.calmAt, v.now+recovery)
 		}
@@ -205,6 +215,8 @@ func (v *view) apply(r *Record) {
 			v.names[r.Pod.Pod.Name] = r.Pod.Pod.UID
 		}
 		p.before, p.pod, p.deleted = p.pod, r.Pod.Pod, r.Pod.Deleted
+		p.beforeAt, p.podAt = p.podAt, v.now
+		p.changed = p.changed || p.before != nil && !sameImages(p.before, p.pod)
 		if p.deletingAt == 0 && p.pod.DeletionTimestamp != nil {
 			p.deletingAt = v.now
 		}
@@ -228,6 +240,7 @@ func (v *view) step(text string) {
 	}
 	switch p := v.pods[v.names[s.Pod]]; {
 	case s.Do == sim.Fault:
+		v.faultAt = max(v.faultAt, v.now+s.For+s.Delay)
 		v.calmAt = max(v.calmAt, v.now+s.For+s.Delay+recovery)
 	case s.Do == sim.Reboot:
 		for _, p := range v.pods {
@@ -246,6 +259,7 @@ func (v *view) step(text string) {
 func (p *podView) change(c *Change, now time.Duration) {
 	p.changedAt = now
 	if c.Container == "" {
+		p.sandboxAt = now
 		if p.sandboxes[c.ID] = c.To; c.To == "not ready" {
 			p.losses++
 		}

@@ -51,8 +51,12 @@ func lifeInvariants() []Invariant {
 		Description: "an ephemeral container is started once",
 		Promise:     "Ephemeral containers: they will never be automatically restarted",
 	}, {
+		Name: "restart-has-back-off", check: restartHasBackOff,
+		Description: "a container that has failed three times by itself does not restart within 5 seconds of its exit, in whatever sandbox",
+		Promise:     "Pod lifecycle, How Pods handle problems with containers: restarts have an exponential back-off delay (10s, 20s, 40s, …)",
+	}, {
 		Name: "kubelet-keeps-running", check: kubeletKeepsRunning,
-		Description: "the kubelet does not exit by itself",
+		Description: "without faults, the kubelet does not exit by itself",
 		Promise:     "kubelet: it works as a daemon",
 	}, {
 		Name: "no-orphans", check: noOrphans,
@@ -234,8 +238,29 @@ func ephemeralRunsOnce(v *view, r *Record) (types.UID, string) {
 	return "", ""
 }
 
-func kubeletKeepsRunning(_ *view, r *Record) (types.UID, string) {
-	if r.Agent != nil && r.Agent.What == "exited" {
+// restartHasBackOff does not apply after a restart of the kubelet, which keeps back-offs in memory.
+func restartHasBackOff(v *view, r *Record) (types.UID, string) {
+	if r.Change == nil || r.Change.To != "running" || v.agents > 1 {
+		return "", ""
+	}
+	p := v.pods[r.Change.Pod]
+	if p.pod == nil || p.crashed || p.removed || p.changed {
+		return "", ""
+	}
+	failed, last := 0, time.Duration(0)
+	for _, is := range p.instances {
+		if is.name == r.Change.Container && is.endedAt > 0 && !is.stopped && (is.code != 0 || is.reason == "OOMKilled") {
+			failed, last = failed+1, max(last, is.endedAt)
+		}
+	}
+	if failed >= 3 && v.now-last < 5*time.Second {
+		return p.uid, fmt.Sprintf("%s has failed %d times, and was started %v after its exit", r.Change.Container, failed, (v.now - last).Round(100*time.Millisecond))
+	}
+	return "", ""
+}
+
+func kubeletKeepsRunning(v *view, r *Record) (types.UID, string) {
+	if r.Agent != nil && r.Agent.What == "exited" && v.now > v.faultAt {
 		return "", "process " + fmt.Sprint(r.Agent.Number) + " has exited"
 	}
 	return "", ""

@@ -33,7 +33,7 @@ func statusInvariants() []Invariant {
 		Promise:     "API reference, PodStatus.startTime: when the object was acknowledged by the kubelet",
 	}, {
 		Name: "transition-time", check: onVersion(transitionTime),
-		Description: "the lastTransitionTime of a condition changes if and only if its status does",
+		Description: "the lastTransitionTime of Initialized, PodReadyToStartContainers and PodScheduled changes only with the status of the condition",
 		Promise:     "API reference, PodCondition.lastTransitionTime: the last time the condition transitioned from one status to another",
 	}, {
 		Name: "restart-count-of-instance", check: onVersion(restartCountOfInstance),
@@ -45,7 +45,7 @@ func statusInvariants() []Invariant {
 		Promise:     "Pod lifecycle, Container states: Terminated has the reason, the exit code, and the start and finish time of that period of execution",
 	}, {
 		Name: "succeeded-means-success", check: onVersion(succeededMeansSuccess),
-		Description: "a pod that is Succeeded, and was not deleted, has only containers that have exited by themselves with 0",
+		Description: "a pod that is Succeeded, and was not deleted, has only containers that have exited by themselves with 0, and no reason of a failure",
 		Promise:     "Pod lifecycle, Pod phase: Succeeded means that all containers have terminated in success, and will not be restarted",
 	}, {
 		Name: "failed-means-failure", check: onVersion(failedMeansFailure),
@@ -141,18 +141,15 @@ func startTimeStable(_ *view, p *podView) string {
 	return ""
 }
 
+// transitionTime does not apply to readiness, which may have changed twice between two versions.
 func transitionTime(_ *view, p *podView) string {
-	if p.before == nil {
+	if p.before == nil || p.sandboxAt >= p.beforeAt {
 		return ""
 	}
-	for _, c := range p.pod.Status.Conditions {
-		was := condition(&p.before.Status, c.Type)
-		switch {
-		case was == nil:
-		case was.Status == c.Status && !was.LastTransitionTime.Equal(&c.LastTransitionTime):
-			return fmt.Sprintf("%s remained %s, and its lastTransitionTime went from %v to %v", c.Type, c.Status, was.LastTransitionTime, c.LastTransitionTime)
-		case was.Status != c.Status && c.LastTransitionTime.Before(&was.LastTransitionTime):
-			return fmt.Sprintf("%s became %s, and its lastTransitionTime went back from %v to %v", c.Type, c.Status, was.LastTransitionTime, c.LastTransitionTime)
+	for _, kind := range []v1.PodConditionType{v1.PodInitialized, v1.PodReadyToStartContainers, v1.PodScheduled} {
+		was, is := condition(&p.before.Status, kind), condition(&p.pod.Status, kind)
+		if was != nil && is != nil && was.Status == is.Status && !was.LastTransitionTime.Equal(&is.LastTransitionTime) {
+			return fmt.Sprintf("%s remained %s, and its lastTransitionTime went from %v to %v", kind, is.Status, was.LastTransitionTime, is.LastTransitionTime)
 		}
 	}
 	return ""
@@ -201,6 +198,9 @@ func exitReportedOnce(_ *view, p *podView) string {
 func succeededMeansSuccess(_ *view, p *podView) string {
 	if p.pod.Status.Phase != v1.PodSucceeded || p.pod.DeletionTimestamp != nil || p.removed {
 		return ""
+	}
+	if r := p.pod.Status.Reason; r != "" {
+		return "the reason is " + r
 	}
 	for i := range p.pod.Spec.Containers {
 		c := &p.pod.Spec.Containers[i]

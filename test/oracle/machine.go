@@ -100,12 +100,12 @@ var changes = map[string]bool{
 
 // remove removes containers of a pod, as an operator does: the one of that name, or all with their sandboxes
 // if the name is empty.
-func (m *machine) remove(ctx context.Context, pod types.UID, name string) (err error) {
+func (m *machine) remove(ctx context.Context, pod types.UID, name string) {
 	act := func(id string, do func(context.Context, string) error) {
 		m.mu.Lock()
 		m.exempt[id] = true
 		m.mu.Unlock()
-		err = errors.Join(err, do(ctx, id))
+		_ = do(ctx, id) // it may be just being started, or the runtime may be down
 		m.mu.Lock()
 		delete(m.exempt, id)
 		m.mu.Unlock()
@@ -120,7 +120,6 @@ func (m *machine) remove(ctx context.Context, pod types.UID, name string) (err e
 			act(s.ID, m.Runtime.RemovePodSandbox)
 		}
 	}
-	return err
 }
 
 // crash stops all containers of a pod, and its sandbox.

@@ -63,7 +63,7 @@ func play(ctx context.Context, t testing.TB, s Scenario, o playOptions, dir stri
 	if err := p.agent.start(); err != nil {
 		return nil, err
 	}
-	t.Cleanup(p.agent.kill)
+	t.Cleanup(p.agent.end)
 	version, err := p.nodeReady(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("%w; its log:\n%s", err, p.agent.log(3000))
@@ -259,7 +259,7 @@ func (p *player) do(ctx context.Context, s Step) error {
 		}
 	case sim.Remove:
 		if uid != "" {
-			return p.machine.remove(ctx, uid, s.Container)
+			p.machine.remove(ctx, uid, s.Container)
 		}
 	case sim.Fail:
 		patch := `{"status":{"phase":"Failed","reason":"Lost","message":"marked by another client"}}`

@@ -39,7 +39,7 @@ mounts. 'oracle COMMAND --help' lists the flags. The exit code is 1 if an invari
 // commands are the subcommands.
 var commands = map[string]func(ctx context.Context, args []string, out io.Writer) error{
 	"run": runCommand, "play": playCommand, "draw": drawCommand, "fuzz": fuzzCommand, "judge": judgeCommand,
-	"invariants": invariantsCommand, "summary": summaryCommand,
+	"invariants": invariantsCommand, "summary": summaryCommand, "shrink": shrinkCommand,
 }
 
 // Run runs the command with these arguments, without the name of the program. It returns flag.ErrHelp after it
