@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/kubernetes"
 
@@ -100,6 +101,7 @@ type podStatus struct {
 	response *v1.Pod
 
 	callerRetries bool      // the last write has failed and is retried by its caller
+	unanswered    bool      // the last write may have had its effect, which the watch may not have delivered yet
 	written       types.UID // of the object that has the status
 	failures      int       // consecutive, of Run
 	notUntil      time.Time // of the next attempt of Run
@@ -254,6 +256,20 @@ func (s *Statuses) write(ctx context.Context, e *podStatus) error {
 		e.written = ""
 		return nil // Run writes it when the mirror pod exists
 	}
+	if e.unanswered {
+		// A patch of what was there before would leave what the write has changed.
+		fresh, err := s.get(ctx, object)
+		if apierrors.IsNotFound(err) || err == nil && fresh.UID != object.UID {
+			s.lost(e)
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("client: read pod after a write without a response: %w", err)
+		}
+		e.unanswered = false
+		object = fresh
+		e.response = &v1.Pod{ObjectMeta: withoutManagedFields(fresh).ObjectMeta, Status: fresh.Status}
+	}
 	var err error
 	for conflicts := 0; ; {
 		reported := e.size.of(&e.status)
@@ -302,6 +318,7 @@ func (s *Statuses) write(ctx context.Context, e *podStatus) error {
 			if isPermanent(err) {
 				s.event(e, fmt.Sprintf("API server rejects the pod status: %v", err))
 			}
+			e.unanswered = apierrors.ReasonForError(err) == metav1.StatusReasonUnknown && !utilnet.IsConnectionRefused(err)
 			return fmt.Errorf("client: patch status: %w", err)
 		}
 	}
@@ -310,7 +327,7 @@ func (s *Statuses) write(ctx context.Context, e *podStatus) error {
 // lost handles a deleted API object. A static pod keeps running, and gets another mirror
 // pod.
 func (s *Statuses) lost(e *podStatus) {
-	e.response, e.written = nil, ""
+	e.response, e.written, e.unanswered = nil, "", false
 	if !runtime.IsStatic(e.pod) {
 		s.remove(e)
 	}

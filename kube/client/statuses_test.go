@@ -358,7 +358,7 @@ func TestNoUpdateIsRepeatedAfterAnOutage(t *testing.T) {
 		for i := range pods {
 			assert.Equal(t, v1.PodRunning, d.api.Pod("prod", pods[i].Name).Status.Phase)
 		}
-		assert.Len(t, callsOf(d.api.Calls()), len(pods), "one write each")
+		assert.Len(t, d.api.Calls("patch"), len(pods), "one write each")
 	})
 }
 
@@ -372,6 +372,30 @@ func TestALostAnswerIsNotWrittenTwice(t *testing.T) {
 		synctest.Wait()
 		require.NoError(t, d.UpdatePodStatus(t.Context(), pod, runningStatus()))
 		assert.Len(t, d.api.Calls("patch"), 1, "the watch has delivered the result")
+	})
+}
+
+func TestAWriteAfterALostAnswerReplacesWhatThatHasWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, newPod("web"))
+		pod := d.api.Pod("prod", "web")
+		unready := runningStatus()
+		unready.Conditions = []v1.PodCondition{condition(v1.PodReady, v1.ConditionFalse)}
+		require.NoError(t, d.UpdatePodStatus(t.Context(), pod, unready))
+		synctest.Wait()
+
+		// The pod becomes ready, and fails before the watch has delivered that.
+		d.faults.set(func(c apitest.Call) apitest.Fault {
+			return apitest.Fault{LoseAnswer: c.Verb == "patch", Refuse: c.Verb == "watch"}
+		})
+		d.api.DropWatches()
+		require.Error(t, d.UpdatePodStatus(t.Context(), pod, runningStatus()))
+		d.faults.set(about("watch", apitest.Fault{Refuse: true}))
+		require.NoError(t, d.UpdatePodStatus(t.Context(), pod, failedStatus()))
+
+		got := d.api.Pod("prod", "web").Status
+		assert.Equal(t, v1.PodFailed, got.Phase)
+		assert.Equal(t, v1.ConditionFalse, status.Condition(got.Conditions, v1.PodReady).Status)
 	})
 }
 

@@ -3,6 +3,8 @@ package client_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -116,6 +118,7 @@ func TestStatusesFollowSoonAfterAnOutage(t *testing.T) {
 		a.pods.Retry() // triggered by the heartbeat
 		pass(2 * time.Second)
 		a.requireRestarts(t, pods, 1)
-		assert.Len(t, a.calls(), pods, "no update is sent twice")
+		patches := slices.DeleteFunc(a.calls(), func(call string) bool { return !strings.HasPrefix(call, "patch ") })
+		assert.Len(t, patches, pods, "no update is sent twice")
 	})
 }

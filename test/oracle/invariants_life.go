@@ -199,13 +199,13 @@ func graceNotExceeded(v *view, r *Record) (types.UID, string) {
 		return "", ""
 	}
 	p := v.pods[r.Call.Pod]
-	if p == nil || p.pod == nil || p.deletingAt == 0 || v.now-r.Call.Took < p.deletingAt+5*time.Second && p.deletedAgain {
+	if p == nil || p.pod == nil || p.deletingAt == 0 || p.deletedAgain {
 		return "", ""
 	}
-	if began := v.now - r.Call.Took; began < p.deletingAt {
-		return "", "" // for another reason
+	if began := v.now - r.Call.Took; began < p.deletingAt+2*time.Second {
+		return "", "" // it may be because of a probe
 	}
-	if most := max(p.grace(), 2*time.Second); time.Duration(r.Call.Timeout)*time.Second > most && !p.deletedAgain {
+	if most := max(p.grace(), 2*time.Second); time.Duration(r.Call.Timeout)*time.Second > most {
 		return p.uid, fmt.Sprintf("%s is stopped with a timeout of %d s, and its grace period is %v", r.Call.Container, r.Call.Timeout, p.grace())
 	}
 	return "", ""

@@ -143,8 +143,8 @@ func startTimeStable(_ *view, p *podView) string {
 
 // transitionTime does not apply to readiness, which may have changed twice between two versions.
 func transitionTime(_ *view, p *podView) string {
-	if p.before == nil || p.sandboxAt >= p.beforeAt {
-		return ""
+	if p.before == nil || p.sandboxAt+5*time.Second >= p.beforeAt {
+		return "" // two changes of the sandbox may be between the versions
 	}
 	for _, kind := range []v1.PodConditionType{v1.PodInitialized, v1.PodReadyToStartContainers, v1.PodScheduled} {
 		was, is := condition(&p.before.Status, kind), condition(&p.pod.Status, kind)
