@@ -20,9 +20,9 @@ type Invariant struct {
 	Description string // one sentence
 	Promise     string // where Kubernetes documents it
 
-	// check returns how a record violates the invariant; empty: it does not. The pod is that of the violation.
-	// Nil: the invariant is of package sim.
-	check func(*view, *Record) (pod types.UID, message string)
+	// check returns how a record violates the invariant, with the pod of each violation. Nil: the invariant is of
+	// package sim.
+	check func(*view, *Record) []finding
 }
 
 // A Violation is a violated invariant.
@@ -31,6 +31,17 @@ type Violation struct {
 	Invariant string        `json:"invariant"`
 	Pod       string        `json:"pod"` // its name
 	Message   string        `json:"message"`
+}
+
+// A finding is a violation by a pod.
+type finding struct {
+	pod     types.UID
+	message string
+}
+
+// found returns one finding.
+func found(pod types.UID, format string, args ...any) []finding {
+	return []finding{{pod, fmt.Sprintf(format, args...)}}
 }
 
 // String returns the violation in one line.
@@ -71,17 +82,17 @@ func judge(run *Recording) ([]Violation, error) {
 			if inv.check == nil {
 				continue
 			}
-			if uid, message := inv.check(v, r); message != "" {
-				add(Violation{r.At, inv.Name, v.name(uid), message})
+			for _, f := range inv.check(v, r) {
+				add(Violation{r.At, inv.Name, v.name(f.pod), f.message})
 			}
 		}
 		for _, e := range t.entries(*r) {
 			e.At = r.At
-			for _, found := range checker.Add(e, t.start.Add(r.At)) {
-				if v.excused(found) {
+			for _, of := range checker.Add(e, t.start.Add(r.At)) {
+				if v.excused(of) {
 					continue
 				}
-				add(Violation{r.At, found.Invariant, v.name(found.UID), found.Message})
+				add(Violation{r.At, of.Invariant, v.name(of.UID), of.Message})
 			}
 		}
 	}
@@ -90,16 +101,20 @@ func judge(run *Recording) ([]Violation, error) {
 
 // excused reports whether a violation of package sim is none here: a scenario removed the containers that the
 // invariant is about, another client wrote the status, or the machine was too slow.
-func (v *view) excused(found sim.Violation) bool {
-	p := v.pods[found.UID]
+func (v *view) excused(of sim.Violation) bool {
+	p := v.pods[of.UID]
 	if p == nil {
 		return false
 	}
-	switch found.Invariant {
+	switch of.Invariant {
 	case "init-order":
-		return p.pod != nil && slices.ContainsFunc(p.pod.Spec.EphemeralContainers, func(c v1.EphemeralContainer) bool { return strings.HasPrefix(found.Message, c.Name+" ") })
+		return p.pod != nil && slices.ContainsFunc(p.pod.Spec.EphemeralContainers, func(c v1.EphemeralContainer) bool { return strings.HasPrefix(of.Message, c.Name+" ") })
 	case "restart-count-increases", "back-off", "finally-last-state", "reported-restart-count", "exit-codes-correct", "reported-instance-never-older":
 		return p.removed || p.marked
+	case "finally-reported", "finally-running":
+		return v.stale || v.hung || p.marked
+	case "sidecars-stop-last": // at the end of the grace period they may stop together
+		return p.pod == nil || v.now-p.deletingAt > p.grace()-time.Second
 	case "unhealthy-restarted", "no-probe-after-exit":
 		return v.stalled || p.removed
 	}
@@ -113,6 +128,8 @@ type view struct {
 	stalled bool
 	calmAt  time.Duration // since when no fault has had an effect, and the kubelet has been running
 	faultAt time.Duration // until when a fault lasts
+	hung    bool          // a pull, which has no deadline, may be in progress for ever
+	stale   bool          // the runtime has reported an earlier state as the present one
 	agents  int           // kubelets that were started
 	quiet   bool          // no further step
 	settled bool
@@ -163,7 +180,42 @@ func newView(records []Record) *view {
 	for _, r := range records {
 		v.stalled = v.stalled || r.Mark != nil && *r.Mark == markStalled
 	}
+	v.stalled = v.stalled || slowStarts(records) > slowShare
 	return v
+}
+
+// A kubelet that has too little of the processor is slow in everything: if more than slowShare of the pods have
+// no first status after slowStart, without faults before, latencies are not judged.
+const (
+	slowStart = 5 * time.Second
+	slowShare = 0.05
+)
+
+// slowStarts returns the share of the pods, of those that were added before the first fault, whose first status was late.
+func slowStarts(records []Record) float64 {
+	added, late, total := map[types.UID]time.Duration{}, 0, 0
+	for _, r := range records {
+		if r.Step != nil && len(added) > 0 {
+			if s, err := parseStep(*r.Step); err == nil && (s.Do == sim.Fault || s.Do == sim.Kill || s.Do == sim.Reboot) {
+				break
+			}
+		}
+		if r.Pod == nil {
+			continue
+		}
+		uid := r.Pod.Pod.UID
+		switch at, ok := added[uid]; {
+		case !ok:
+			added[uid] = r.At
+		case at >= 0 && r.Pod.Pod.Status.StartTime != nil:
+			total++
+			if r.At-at > slowStart {
+				late++
+			}
+			added[uid] = -1
+		}
+	}
+	return float64(late) / float64(max(total, 1))
 }
 
 func (v *view) name(uid types.UID) string {
@@ -240,6 +292,8 @@ func (v *view) step(text string) {
 	}
 	switch p := v.pods[v.names[s.Pod]]; {
 	case s.Do == sim.Fault:
+		v.stale = v.stale || s.Kind == sim.Stale
+		v.hung = v.hung || s.Kind == sim.Hung && (s.Calls == "PullImage" || s.Calls == criCalls)
 		v.faultAt = max(v.faultAt, v.now+s.For+s.Delay)
 		v.calmAt = max(v.calmAt, v.now+s.For+s.Delay+recovery)
 	case s.Do == sim.Reboot:

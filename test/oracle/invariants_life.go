@@ -65,38 +65,35 @@ func lifeInvariants() []Invariant {
 	}}
 }
 
-// onEachPod makes a check of each pod, at each record.
-func onEachPod(check func(v *view, p *podView) string) func(*view, *Record) (types.UID, string) {
-	return func(v *view, _ *Record) (types.UID, string) {
+// onEachPod makes a check of each pod that another client has not written, at each record.
+func onEachPod(check func(v *view, p *podView) string) func(*view, *Record) []finding {
+	return func(v *view, _ *Record) (out []finding) {
 		for uid, p := range v.pods {
 			if p.pod == nil || p.deleted || p.marked {
 				continue
 			}
 			if message := check(v, p); message != "" {
-				return uid, message
+				out = append(out, finding{uid, message})
 			}
 		}
-		return "", ""
+		return out
 	}
 }
 
-// onSettledPod makes a check of each pod that exists when the pods should have reached their final state, if no fault and no
-// change of the runtime was less than settledAfter ago.
-func onSettledPod(check func(v *view, p *podView) string) func(*view, *Record) (types.UID, string) {
-	return func(v *view, r *Record) (types.UID, string) {
+// onSettledPod makes a check of each pod that exists when the pods should have reached their final state, if the last
+// change of the runtime was settledAfter ago.
+func onSettledPod(check func(v *view, p *podView) string) func(*view, *Record) []finding {
+	each := onEachPod(func(v *view, p *podView) string {
+		if v.hung || p.pod.DeletionTimestamp != nil || terminal(p.pod.Status.Phase) || v.now-p.changedAt < settledAfter || v.now-p.addedAt < settledAfter {
+			return ""
+		}
+		return check(v, p)
+	})
+	return func(v *view, r *Record) []finding {
 		if r.Mark == nil || *r.Mark != markSettled {
-			return "", ""
+			return nil
 		}
-		for _, uid := range v.uids() {
-			p := v.pods[uid]
-			if p.pod == nil || p.deleted || p.marked || p.pod.DeletionTimestamp != nil || terminal(p.pod.Status.Phase) || v.now-p.changedAt < settledAfter || v.now-p.addedAt < settledAfter {
-				continue
-			}
-			if message := check(v, p); message != "" {
-				return uid, message
-			}
-		}
-		return "", ""
+		return each(v, r)
 	}
 }
 
@@ -180,72 +177,72 @@ func observedGenerationCatchesUp(_ *view, p *podView) string {
 }
 
 // gracePeriodGiven allows one second for the rounding of deadlines.
-func gracePeriodGiven(v *view, r *Record) (types.UID, string) {
+func gracePeriodGiven(v *view, r *Record) []finding {
 	if r.Change == nil || r.Change.To != "exited" || !r.Change.Stopped || r.Change.ExitCode != 137 || r.Change.Reason == "OOMKilled" {
-		return "", ""
+		return nil
 	}
 	p := v.pods[r.Change.Pod]
 	if p.pod == nil || p.deletingAt == 0 || p.crashed || p.removed || p.overAt > 0 || p.pod.Spec.ActiveDeadlineSeconds != nil || p.instances[r.Change.ID].unhealthy {
-		return "", ""
+		return nil
 	}
 	if had := v.now - p.deletingAt; had < p.grace()-1500*time.Millisecond {
-		return p.uid, fmt.Sprintf("%s was killed %v after the deletion, and its grace period is %v", r.Change.Container, had.Round(100*time.Millisecond), p.grace())
+		return found(p.uid, "%s was killed %v after the deletion, and its grace period is %v", r.Change.Container, had.Round(100*time.Millisecond), p.grace())
 	}
-	return "", ""
+	return nil
 }
 
-func graceNotExceeded(v *view, r *Record) (types.UID, string) {
+func graceNotExceeded(v *view, r *Record) []finding {
 	if r.Call == nil || r.Call.Method != "StopContainer" {
-		return "", ""
+		return nil
 	}
 	p := v.pods[r.Call.Pod]
 	if p == nil || p.pod == nil || p.deletingAt == 0 || p.deletedAgain {
-		return "", ""
+		return nil
 	}
 	if began := v.now - r.Call.Took; began < p.deletingAt+2*time.Second {
-		return "", "" // it may be because of a probe
+		return nil // it may be because of a probe
 	}
 	if most := max(p.grace(), 2*time.Second); time.Duration(r.Call.Timeout)*time.Second > most {
-		return p.uid, fmt.Sprintf("%s is stopped with a timeout of %d s, and its grace period is %v", r.Call.Container, r.Call.Timeout, p.grace())
+		return found(p.uid, "%s is stopped with a timeout of %d s, and its grace period is %v", r.Call.Container, r.Call.Timeout, p.grace())
 	}
-	return "", ""
+	return nil
 }
 
-func noStartWhileDeleting(v *view, r *Record) (types.UID, string) {
+func noStartWhileDeleting(v *view, r *Record) []finding {
 	if r.Change == nil || r.Change.To != "running" {
-		return "", ""
+		return nil
 	}
 	p := v.pods[r.Change.Pod]
 	if p.deletingAt == 0 || v.now-p.deletingAt < 10*time.Second || !v.calm(p.deletingAt) {
-		return "", ""
+		return nil
 	}
-	return p.uid, fmt.Sprintf("%s was started %v after the deletion was requested", r.Change.Container, (v.now - p.deletingAt).Round(time.Second))
+	return found(p.uid, "%s was started %v after the deletion was requested", r.Change.Container, (v.now - p.deletingAt).Round(time.Second))
 }
 
-func ephemeralRunsOnce(v *view, r *Record) (types.UID, string) {
+func ephemeralRunsOnce(v *view, r *Record) []finding {
 	if r.Change == nil || r.Change.To != "running" {
-		return "", ""
+		return nil
 	}
 	p := v.pods[r.Change.Pod]
 	if p.pod == nil || !slices.ContainsFunc(p.pod.Spec.EphemeralContainers, func(c v1.EphemeralContainer) bool { return c.Name == r.Change.Container }) {
-		return "", ""
+		return nil
 	}
 	for _, is := range p.instances {
 		if is.name == r.Change.Container && is.id != r.Change.ID && is.started {
-			return p.uid, fmt.Sprintf("%s was started again", r.Change.Container)
+			return found(p.uid, "%s was started again", r.Change.Container)
 		}
 	}
-	return "", ""
+	return nil
 }
 
 // restartHasBackOff does not apply after a restart of the kubelet, which keeps back-offs in memory.
-func restartHasBackOff(v *view, r *Record) (types.UID, string) {
+func restartHasBackOff(v *view, r *Record) []finding {
 	if r.Change == nil || r.Change.To != "running" || v.agents > 1 {
-		return "", ""
+		return nil
 	}
 	p := v.pods[r.Change.Pod]
 	if p.pod == nil || p.crashed || p.removed || p.changed {
-		return "", ""
+		return nil
 	}
 	failed, last := 0, time.Duration(0)
 	for _, is := range p.instances {
@@ -254,26 +251,26 @@ func restartHasBackOff(v *view, r *Record) (types.UID, string) {
 		}
 	}
 	if failed >= 3 && v.now-last < 5*time.Second {
-		return p.uid, fmt.Sprintf("%s has failed %d times, and was started %v after its exit", r.Change.Container, failed, (v.now - last).Round(100*time.Millisecond))
+		return found(p.uid, "%s has failed %d times, and was started %v after its exit", r.Change.Container, failed, (v.now - last).Round(100*time.Millisecond))
 	}
-	return "", ""
+	return nil
 }
 
-func kubeletKeepsRunning(v *view, r *Record) (types.UID, string) {
+func kubeletKeepsRunning(v *view, r *Record) []finding {
 	if r.Agent != nil && r.Agent.What == "exited" && v.now > v.faultAt {
-		return "", "process " + fmt.Sprint(r.Agent.Number) + " has exited"
+		return found("", "process %d has exited", r.Agent.Number)
 	}
-	return "", ""
+	return nil
 }
 
-func noOrphans(v *view, r *Record) (types.UID, string) {
+func noOrphans(v *view, r *Record) []finding {
 	if r.Mark == nil || *r.Mark != markEnded {
-		return "", ""
+		return nil
 	}
 	for _, uid := range v.uids() {
 		if p := v.pods[uid]; p.deleted && len(p.running()) > 0 && v.now-p.changedAt > margin {
-			return uid, p.running()[0].name + " runs"
+			return found(uid, "%s runs", p.running()[0].name)
 		}
 	}
-	return "", ""
+	return nil
 }

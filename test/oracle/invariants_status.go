@@ -6,7 +6,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // statusInvariants are the invariants of the statuses that a watcher receives.
@@ -63,16 +62,19 @@ func statusInvariants() []Invariant {
 }
 
 // onVersion makes a check of the versions of pods that another client has not written.
-func onVersion(check func(v *view, p *podView) string) func(*view, *Record) (types.UID, string) {
-	return func(v *view, r *Record) (types.UID, string) {
+func onVersion(check func(v *view, p *podView) string) func(*view, *Record) []finding {
+	return func(v *view, r *Record) []finding {
 		if r.Pod == nil || r.Pod.Deleted {
-			return "", ""
+			return nil
 		}
 		p := v.pods[r.Pod.Pod.UID]
 		if p.marked {
-			return "", ""
+			return nil
 		}
-		return p.uid, check(v, p)
+		if message := check(v, p); message != "" {
+			return found(p.uid, "%s", message)
+		}
+		return nil
 	}
 }
 
@@ -124,8 +126,8 @@ func initializingIsPending(_ *view, p *podView) string {
 	return ""
 }
 
-func phaseNeverRegresses(_ *view, p *podView) string {
-	if p.regressions > p.losses && !p.removed {
+func phaseNeverRegresses(v *view, p *podView) string {
+	if p.regressions > p.losses && !p.removed && !v.stale {
 		return fmt.Sprintf("Pending after Running, %d times; it has lost its sandbox %d times", p.regressions, p.losses)
 	}
 	return ""
@@ -155,8 +157,8 @@ func transitionTime(_ *view, p *podView) string {
 	return ""
 }
 
-func restartCountOfInstance(_ *view, p *podView) string {
-	if p.removed {
+func restartCountOfInstance(v *view, p *podView) string {
+	if p.removed || v.stale {
 		return ""
 	}
 	for _, c := range slices.Concat(p.pod.Status.InitContainerStatuses, p.pod.Status.ContainerStatuses) {
@@ -170,8 +172,8 @@ func restartCountOfInstance(_ *view, p *podView) string {
 
 func bareID(id string) string { return id[min(len(id), len(containerID(""))):] }
 
-func exitReportedOnce(_ *view, p *podView) string {
-	if p.before == nil || p.removed {
+func exitReportedOnce(v *view, p *podView) string {
+	if p.before == nil || p.removed || v.stale {
 		return ""
 	}
 	ends := map[string]*v1.ContainerStateTerminated{}
@@ -195,8 +197,8 @@ func exitReportedOnce(_ *view, p *podView) string {
 	return ""
 }
 
-func succeededMeansSuccess(_ *view, p *podView) string {
-	if p.pod.Status.Phase != v1.PodSucceeded || p.pod.DeletionTimestamp != nil || p.removed {
+func succeededMeansSuccess(v *view, p *podView) string {
+	if p.pod.Status.Phase != v1.PodSucceeded || p.pod.DeletionTimestamp != nil || p.removed || v.stale {
 		return ""
 	}
 	if r := p.pod.Status.Reason; r != "" {
@@ -218,8 +220,8 @@ func succeededMeansSuccess(_ *view, p *podView) string {
 	return ""
 }
 
-func failedMeansFailure(_ *view, p *podView) string {
-	if p.pod.Status.Phase != v1.PodFailed || p.pod.DeletionTimestamp != nil || p.pod.Status.Reason != "" || p.removed {
+func failedMeansFailure(v *view, p *podView) string {
+	if p.pod.Status.Phase != v1.PodFailed || p.pod.DeletionTimestamp != nil || p.pod.Status.Reason != "" || p.removed || p.changed || v.stale {
 		return ""
 	}
 	for _, list := range [][]v1.Container{p.pod.Spec.InitContainers, p.pod.Spec.Containers} {

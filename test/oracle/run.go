@@ -27,8 +27,9 @@ outside. docs/oracle.md describes scenarios and invariants.
   oracle run FILE --kubelet PATH          play a scenario; print the timeline and the violations
   oracle fuzz --kubelet PATH --for 1h     play drawn scenarios; keep those that violate an invariant
   oracle shrink FILE --kubelet PATH       make a violating scenario smaller
-  oracle compare FILE --kubelet PATH --with PATH   play it on two kubelets; classify the differences
-  oracle record FILE --kubelet PATH --dir DIR      record the kubelet for package sim/replay
+  oracle judge FILE                       judge what 'run --save' or fuzz has recorded; also a directory
+  oracle compare FILE FILE                classify the differences of two recordings of a scenario; also of directories
+  oracle summary FILE...                  print the tables of results of fuzz
   oracle draw --seed N                    print a drawn scenario
   oracle invariants                       print the invariants
 
@@ -39,7 +40,7 @@ mounts. 'oracle COMMAND --help' lists the flags. The exit code is 1 if an invari
 // commands are the subcommands.
 var commands = map[string]func(ctx context.Context, args []string, out io.Writer) error{
 	"run": runCommand, "play": playCommand, "draw": drawCommand, "fuzz": fuzzCommand, "judge": judgeCommand,
-	"invariants": invariantsCommand, "summary": summaryCommand, "shrink": shrinkCommand,
+	"invariants": invariantsCommand, "summary": summaryCommand, "shrink": shrinkCommand, "compare": compareCommand,
 }
 
 // Run runs the command with these arguments, without the name of the program. It returns flag.ErrHelp after it

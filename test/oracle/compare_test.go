@@ -1,0 +1,62 @@
+package oracle
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+)
+
+func TestADifferenceIsThatOfTheKubeletThatViolatesAnInvariant(t *testing.T) {
+	run := func(end v1.PodPhase, twice bool) *Recording {
+		p := newTape(t)
+		p.step("0s add web policy=Never main:c=exit-0-1s")
+		p.runs("c", "a", 0)
+		p.wait(time.Second)
+		p.container("c", "a", 0, "exited")
+		if twice {
+			p.add(Record{Event: &Event{Pod: "uid-web", Reason: "Killing"}})
+		}
+		p.status(end)
+		p.mark(markSettled)
+		p.status(end, func(s *v1.PodStatus) { s.Message = "not compared" })
+		return &Recording{Records: p.records}
+	}
+	good, same, wrong, chatty := run(v1.PodSucceeded, false), run(v1.PodSucceeded, false), run(v1.PodFailed, false), run(v1.PodSucceeded, true)
+	for name, tt := range map[string]struct {
+		first, second *Recording
+		classes       map[string]string
+	}{
+		"equal":        {good, same, map[string]string{}},
+		"second wrong": {good, wrong, map[string]string{"final phase": secondWrong, "phases": secondWrong}},
+		"first wrong":  {wrong, good, map[string]string{"final phase": firstWrong, "phases": firstWrong}},
+		"both allowed": {good, chatty, map[string]string{"events": bothAllowed}},
+		"both wrong":   {wrong, run(v1.PodFailed, true), map[string]string{"events": bothWrong}},
+	} {
+		differences, err := compareRuns(tt.first, tt.second)
+		require.NoError(t, err)
+		classes := map[string]string{}
+		for _, d := range differences {
+			classes[d.Kind] = d.Class
+			assert.NotEmpty(t, d.Why, name)
+		}
+		assert.Equal(t, tt.classes, classes, name)
+	}
+}
+
+func TestADifferenceWithoutAReasonIsNotClassified(t *testing.T) {
+	run := func(phase v1.PodPhase) *Recording {
+		p := newTape(t)
+		p.step("0s add web policy=Never main:c=run")
+		p.runs("c", "a", 0)
+		p.status(phase)
+		p.mark(markSettled)
+		return &Recording{Records: p.records}
+	}
+	differences, err := compareRuns(run(v1.PodPending), run(v1.PodRunning))
+	require.NoError(t, err)
+	require.NotEmpty(t, differences)
+	assert.Equal(t, Difference{Pod: "web", Kind: "final phase", First: "Pending", Second: "Running", Class: unclassified}, differences[0])
+}
