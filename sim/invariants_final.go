@@ -87,9 +87,6 @@ func finallyRunning(t *truth, p *podTruth) string {
 		return ""
 	}
 	spec := &p.desired.Spec
-	if pendingForever(p) {
-		return ""
-	}
 	if d := spec.ActiveDeadlineSeconds; d != nil && p.status.StartTime != nil {
 		if late := t.now.Sub(p.status.StartTime.Add(time.Duration(*d) * time.Second)); late > 2*time.Minute {
 			return fmt.Sprintf("the deadline was %v ago", late)
@@ -122,13 +119,6 @@ func finallyRunning(t *truth, p *podTruth) string {
 		}
 	}
 	return ""
-}
-
-// pendingForever reports whether a pod with policy Never lost its sandbox before its
-// regular containers were started. As with the kubelet, it is not started again and
-// stays Pending (rule rt-41).
-func pendingForever(p *podTruth) bool {
-	return p.desired.Spec.RestartPolicy == v1.RestartPolicyNever && len(p.readySandboxes()) == 0 && len(p.instances) > 0 && p.status.Phase == v1.PodPending
 }
 
 // lastInstance returns the newest instance of the named container. If the machine keeps
