@@ -182,7 +182,7 @@ func gracePeriodGiven(v *view, r *Record) []finding {
 		return nil
 	}
 	p := v.pods[r.Change.Pod]
-	if p.pod == nil || p.deletingAt == 0 || p.crashed || p.removed || p.overAt > 0 || p.pod.Spec.ActiveDeadlineSeconds != nil || p.instances[r.Change.ID].unhealthy {
+	if v.stale || p.pod == nil || p.deletingAt == 0 || p.crashed || p.removed || p.overAt > 0 || p.pod.Spec.ActiveDeadlineSeconds != nil || p.instances[r.Change.ID].unhealthy {
 		return nil
 	}
 	if had := v.now - p.deletingAt; had < p.grace()-1500*time.Millisecond {

@@ -144,8 +144,8 @@ func startTimeStable(_ *view, p *podView) string {
 }
 
 // transitionTime does not apply to readiness, which may have changed twice between two versions.
-func transitionTime(_ *view, p *podView) string {
-	if p.before == nil || p.sandboxAt+5*time.Second >= p.beforeAt {
+func transitionTime(v *view, p *podView) string {
+	if p.before == nil || p.sandboxAt+5*time.Second >= p.beforeAt || p.sandboxAt <= v.faultAt && v.faultAt > 0 {
 		return "" // two changes of the sandbox may be between the versions
 	}
 	for _, kind := range []v1.PodConditionType{v1.PodInitialized, v1.PodReadyToStartContainers, v1.PodScheduled} {
