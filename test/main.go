@@ -17,6 +17,7 @@ import (
 	"github.com/kubeparts/kubeparts/test/footprint"
 	"github.com/kubeparts/kubeparts/test/hollow"
 	"github.com/kubeparts/kubeparts/test/internal/cli"
+	"github.com/kubeparts/kubeparts/test/oracle"
 )
 
 // commands returns the subcommands.
@@ -28,6 +29,7 @@ func commands() []cli.Command {
 		e2enode.Command(),
 		footprint.Command(),
 		hollow.Command(),
+		oracle.Command(),
 	}
 }
 

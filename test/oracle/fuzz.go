@@ -115,7 +115,7 @@ func (f *fuzzer) play(ctx context.Context, seed uint64) {
 	o := f.o
 	o.seed = seed
 	began := time.Now()
-	run, err := playInLane(ctx, s, o)
+	run, err := playIsolated(ctx, s, o)
 	r := Result{Seed: seed, Pods: s.Pods(), Faults: s.faultNames(), Took: time.Since(began)}
 	if err == nil {
 		r.Kubelet, r.Records, r.Stalled = run.Kubelet, len(run.Records), newView(run.Records).stalled

@@ -15,7 +15,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/internal/lab"
 	"github.com/kubeparts/kubeparts/test/internal/cli"
-	"github.com/kubeparts/kubeparts/test/internal/lane"
+	"github.com/kubeparts/kubeparts/test/internal/isolate"
 )
 
 // ErrViolated is returned by Run if a kubelet has violated an invariant.
@@ -41,6 +41,22 @@ mounts. 'oracle COMMAND --help' lists the flags. The exit code is 1 if an invari
 var commands = map[string]func(ctx context.Context, args []string, out io.Writer) error{
 	"run": runCommand, "play": playCommand, "draw": drawCommand, "fuzz": fuzzCommand, "judge": judgeCommand,
 	"invariants": invariantsCommand, "summary": summaryCommand, "shrink": shrinkCommand, "compare": compareCommand,
+}
+
+// Command returns the subcommand of the program of this module.
+func Command() cli.Command {
+	parse := func(args []string, _ io.Writer) ([]string, error) { return args, nil }
+	return cli.NewCommand("oracle", "drawn scenarios on a kubelet over a runtime in memory, judged by invariants", parse, func(ctx context.Context, args []string, out io.Writer) int {
+		switch err := Run(ctx, args, out); {
+		case err == nil, errors.Is(err, flag.ErrHelp):
+			return 0
+		case errors.Is(err, ErrViolated):
+			return 1
+		default:
+			fmt.Fprintf(os.Stderr, "oracle: %v\n", err)
+			return 2
+		}
+	})
 }
 
 // Run runs the command with these arguments, without the name of the program. It returns flag.ErrHelp after it
@@ -117,8 +133,8 @@ func parse(fs *flag.FlagSet, args []string, n int, out io.Writer) (files []strin
 // The times that a run takes in addition to its scenario, at most.
 const overhead = readyTimeout + settleTimeout + endTimeout + 2*time.Minute
 
-// playInLane plays a scenario in a lane.
-func playInLane(ctx context.Context, s Scenario, o playOptions) (*Recording, error) {
+// playIsolated plays a scenario in namespaces of its own.
+func playIsolated(ctx context.Context, s Scenario, o playOptions) (*Recording, error) {
 	dir, err := os.MkdirTemp(o.scratch, "o")
 	if err != nil {
 		return nil, err
@@ -131,7 +147,7 @@ func playInLane(ctx context.Context, s Scenario, o playOptions) (*Recording, err
 	ctx, cancel := context.WithTimeout(ctx, s.End()+overhead)
 	defer cancel()
 	var out bytes.Buffer
-	code, err := lane.Run(ctx, lane.Config{Name: "oracle", Dir: dir, Out: &out, Args: append([]string{"play", scenario, "--result=" + result}, o.args()...)})
+	code, err := isolate.Run(ctx, isolate.Config{Dir: dir, Out: &out, Args: append([]string{"oracle", "play", scenario, "--result=" + result}, o.args()...)})
 	if err == nil && code != 0 {
 		err = fmt.Errorf("exit code %d", code)
 	}
@@ -141,10 +157,10 @@ func playInLane(ctx context.Context, s Scenario, o playOptions) (*Recording, err
 	return loadRecording(result)
 }
 
-// laneDirs are the directories of the machine that kubelets have in their code, or the parents of those that may not exist.
-var laneDirs = []string{"/var/lib", "/var/log", "/run"}
+// isolatedDirs are the directories of the machine that kubelets have in their code, or the parents of those that may not exist.
+var isolatedDirs = []string{"/var/lib", "/var/log", "/run"}
 
-// playCommand plays a scenario in a lane, which playInLane has made.
+// playCommand plays a scenario in the namespaces that playIsolated has made.
 func playCommand(ctx context.Context, args []string, out io.Writer) error {
 	fs := flag.NewFlagSet("play", flag.ContinueOnError)
 	var o playOptions
@@ -154,15 +170,15 @@ func playCommand(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if !lane.Inside() {
-		return errors.New("play is the part of the other commands that runs in a lane")
+	if !isolate.Isolated() {
+		return errors.New("play is the part of the other commands that runs in namespaces of its own")
 	}
 	s, err := readScenario(files[0])
 	if err != nil {
 		return err
 	}
 	dir := os.Getenv("TMPDIR")
-	if err := lane.OwnDirs(dir, laneDirs...); err != nil {
+	if _, err := isolate.Directories(dir, isolatedDirs...); err != nil { // the mounts end with the namespaces
 		return err
 	}
 	var run *Recording
@@ -206,7 +222,7 @@ func runCommand(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	run, err := playInLane(ctx, s, o)
+	run, err := playIsolated(ctx, s, o)
 	if err != nil {
 		return err
 	}

@@ -142,7 +142,7 @@ type trier struct {
 
 // violation plays a scenario, and returns the first violation of the invariant, nil if there is none.
 func (t *trier) violation(s Scenario) (*Violation, error) {
-	run, err := playInLane(t.ctx, s, t.o)
+	run, err := playIsolated(t.ctx, s, t.o)
 	if err != nil {
 		return nil, err
 	}
