@@ -160,12 +160,14 @@ func (m machines) Stats(ctx context.Context) (map[string]containers.Stats, error
 	all, err := get[[]machine](ctx, m, "machines")
 	used := map[string]containers.Stats{}
 	for _, vm := range all {
-		used[vm.Name] = containers.Stats{CPU: vm.CPUTime, Memory: vm.MemoryUsed}
+		if vm.Status == "running" {
+			used[vm.Name] = containers.Stats{CPU: vm.CPUTime, Memory: vm.MemoryUsed}
+		}
 	}
 	return used, err
 }
 
-// NodeInfo implements kubelet.NodeReporter: the service describes itself in this form.
+// NodeInfo implements kubelet.NodeReporter: the service describes itself as one.
 func (m machines) NodeInfo(ctx context.Context) (kubelet.NodeInfo, error) {
 	return get[kubelet.NodeInfo](ctx, m, "service")
 }

@@ -1,10 +1,8 @@
 // Virtualnode is a node of a cluster whose containers are machines of a VM service. It is a kubelet:
 // init containers, restarts, probes, statuses, logs, exec and statistics are those of any other node.
-// machines.go adapts the API of the service.
+// machines.go adapts the API of the service, an instance of which is in the test of the program.
 //
 //	go run ./examples/virtualnode --service /run/vms.sock --kubeconfig node.conf --node-name vms
-//
-// Its help explains which pods are scheduled there. A service to try it with is in its test.
 package main
 
 import (

@@ -229,6 +229,9 @@ func TestMisuseOfAGivenRuntimeIsAnError(t *testing.T) {
 		"Config.Runtime.New: failed": func(c *kubelet.Config) {
 			c.Runtime.New = func(cri.Config) (runtime.Runtime, error) { return nil, failed }
 		},
+		"Config.Runtime.New: struct { runtime.Runtime } hides Exec (runtime.Execer) of *runtimetest.Runtime; add Unwrap": func(c *kubelet.Config) {
+			c.Runtime.New = func(cri.Config) (runtime.Runtime, error) { return struct{ runtime.Runtime }{new(runtimetest.Runtime)}, nil }
+		},
 		"Config.Runtime.New returned nil": func(c *kubelet.Config) {
 			c.Runtime.New = func(cri.Config) (runtime.Runtime, error) { return nil, nil }
 		},

@@ -34,6 +34,7 @@ var assertions = map[string]string{
 // unchecked are the optional interfaces that As finds in a package that does not call Check for them,
 // by package and interface, with the reason.
 var unchecked = map[string]string{
+	"kube/kubelet/internal/podwing runtime.Execer":         "kube/kubelet/internal/machine checks the runtime",
 	"kube/provider/virtualkubelet runtime.ImageFSReporter": "is called while the node runs",
 	"kube/provider/virtualkubelet runtime.StatsProvider":   "is called while the node runs",
 	"prober runtime.Checker":                               "agent.New checks the runtime",

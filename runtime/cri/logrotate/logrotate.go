@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/kubeparts/kubeparts/internal/runonce"
@@ -25,7 +26,8 @@ type Runtime interface {
 
 // Config configures a [Rotator].
 type Config struct {
-	// Runtime has the containers whose logs are rotated. Required.
+	// Runtime has the containers whose logs are rotated. Required. If its ReopenLog returns
+	// runtime.ErrUnsupported, no log is rotated from then on.
 	Runtime Runtime
 
 	// MaxSize is the size in bytes at which a log is rotated. Zero means 10 MiB. A
@@ -67,6 +69,8 @@ type Rotation struct {
 type Rotator struct {
 	cfg Config
 	ran runonce.Guard
+
+	fixed atomic.Bool // the runtime does not reopen logs: none is rotated
 }
 
 // New returns a Rotator for cfg. It returns an error if Runtime is nil or a value is
@@ -184,6 +188,9 @@ func (r *Rotator) size(ctx context.Context, id, path string) (int64, error) {
 // rotate renames a log, makes the runtime reopen it, and removes surplus rotated
 // files.
 func (r *Rotator) rotate(ctx context.Context, id, path string, size int64) error {
+	if r.fixed.Load() {
+		return nil
+	}
 	to, err := stamped(path, time.Now())
 	if err != nil {
 		return err
@@ -196,6 +203,12 @@ func (r *Rotator) rotate(ctx context.Context, id, path string, size int64) error
 		// exists nevertheless.
 		if _, missing := os.Lstat(path); errors.Is(missing, fs.ErrNotExist) {
 			err = errors.Join(err, os.Rename(to, path))
+		}
+		if errors.Is(err, runtime.ErrUnsupported) {
+			if !r.fixed.Swap(true) {
+				r.cfg.Logger.Warn("Runtime does not reopen logs; logs are not rotated", "err", err)
+			}
+			return nil
 		}
 		return fmt.Errorf("reopen log: %w", err)
 	}

@@ -204,6 +204,20 @@ func TestALogThatCannotBeReopenedKeepsItsName(t *testing.T) { // lg-6
 	assert.Len(t, f.files(t), 2)
 }
 
+func TestARuntimeThatDoesNotReopenLogsKeepsThem(t *testing.T) {
+	f := newFake(t)
+	var out bytes.Buffer
+	r, err := logrotate.New(logrotate.Config{Runtime: f, MaxSize: 1, Logger: slog.New(slog.NewTextHandler(&out, nil))})
+	require.NoError(t, err)
+	f.write("full")
+	f.fail = runtime.ErrUnsupported
+	for range 3 {
+		require.NoError(t, r.Pass(t.Context()))
+	}
+	assert.Equal(t, []string{"0.log"}, f.files(t))
+	assert.Equal(t, 1, strings.Count(out.String(), "Runtime does not reopen logs; logs are not rotated"))
+}
+
 func TestLogsThatAreInspected(t *testing.T) { // lg-2, lg-3, lg-4
 	f := newFake(t)
 	r, err := logrotate.New(logrotate.Config{Runtime: f, MaxSize: 1})

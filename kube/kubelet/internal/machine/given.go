@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 
 	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
 	"github.com/kubeparts/kubeparts/podworker/pipeline"
+	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )
 
@@ -38,6 +40,11 @@ func (m *Machine) openGiven(ctx context.Context, s *stores.Stores) (err error) {
 		return fmt.Errorf("Config.Runtime.New: %w", err)
 	case rt == nil:
 		return errors.New("Config.Runtime.New returned nil")
+	}
+	if err := compose.Check(rt, reflect.TypeFor[pipeline.Admitter](), reflect.TypeFor[runtime.Execer](), reflect.TypeFor[runtime.FeatureReporter](),
+		reflect.TypeFor[runtime.GarbageCollector](), reflect.TypeFor[runtime.StatsProvider](), reflect.TypeFor[runtime.ImageFSReporter](),
+		reflect.TypeFor[runtime.ImageStore](), reflect.TypeFor[runtime.LogReader](), reflect.TypeFor[runtime.LogRotator]()); err != nil {
+		return fmt.Errorf("Config.Runtime.New: %w", err)
 	}
 	m.Runtime.Runtime = rt
 	m.Runtime.Admitter, _ = compose.As[pipeline.Admitter](rt)

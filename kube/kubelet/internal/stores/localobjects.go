@@ -3,9 +3,11 @@ package stores
 import (
 	"context"
 	"fmt"
+	"reflect"
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/kube/kubelet/options"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/volume/objectdir"
@@ -15,15 +17,16 @@ import (
 // Config.ObjectsDir.
 type LocalObjects struct {
 	options.Objects
-	Run Component // nil: the caller of the kubelet runs it
+	Run      Component   // nil: the caller of the kubelet runs it
+	services cri.Objects // nil: there are none
 }
 
 // Services implements cri.Objects; without such a method of Config.Objects there are none.
 func (o *LocalObjects) Services(ctx context.Context, namespace string) ([]*v1.Service, bool) {
-	if services, ok := o.Objects.(cri.Objects); ok {
-		return services.Services(ctx, namespace)
+	if o.services == nil {
+		return nil, true
 	}
-	return nil, true
+	return o.services.Services(ctx, namespace)
 }
 
 // HasLocalObjects reports whether static pods may refer to objects, which an API server does not protect.
@@ -35,8 +38,12 @@ func newLocalObjects(b Base) (*LocalObjects, error) {
 	if !HasLocalObjects(b.Config) {
 		return nil, nil
 	}
-	if b.Config.Objects != nil {
-		return &LocalObjects{Objects: b.Config.Objects}, nil
+	if objects := b.Config.Objects; objects != nil {
+		if err := compose.Check(objects, reflect.TypeFor[cri.Objects]()); err != nil {
+			return nil, fmt.Errorf("Config.Objects: %w", err)
+		}
+		services, _ := compose.As[cri.Objects](objects)
+		return &LocalObjects{Objects: objects, services: services}, nil
 	}
 	dir, err := objectdir.New(objectdir.Config{
 		Dir: b.Config.ObjectsDir, Logger: b.Logger,
@@ -45,7 +52,7 @@ func newLocalObjects(b Base) (*LocalObjects, error) {
 	if err != nil {
 		return nil, fmt.Errorf("Config.ObjectsDir: %w", err)
 	}
-	return &LocalObjects{dir, dir.Run}, nil
+	return &LocalObjects{Objects: dir, Run: dir.Run}, nil
 }
 
 // ObjectsOf returns the objects that environment variables refer to: those of the
