@@ -230,7 +230,9 @@ func TestMisuseOfAGivenRuntimeIsAnError(t *testing.T) {
 			c.Runtime.New = func(cri.Config) (runtime.Runtime, error) { return nil, failed }
 		},
 		"Config.Runtime.New: struct { runtime.Runtime } hides Exec (runtime.Execer) of *runtimetest.Runtime; add Unwrap": func(c *kubelet.Config) {
-			c.Runtime.New = func(cri.Config) (runtime.Runtime, error) { return struct{ runtime.Runtime }{new(runtimetest.Runtime)}, nil }
+			c.Runtime.New = func(cri.Config) (runtime.Runtime, error) {
+				return struct{ runtime.Runtime }{new(runtimetest.Runtime)}, nil
+			}
 		},
 		"Config.Runtime.New returned nil": func(c *kubelet.Config) {
 			c.Runtime.New = func(cri.Config) (runtime.Runtime, error) { return nil, nil }
