@@ -91,7 +91,7 @@ func (o *options) parse(args []string, file, dropIns string) (err error) {
 	fs := pflag.NewFlagSet("kubelet", pflag.ContinueOnError)
 	fs.BoolVar(&o.Cluster.InCluster, "in-cluster", false, "join the cluster of the pod that the kubelet runs in, with its service account")
 	fs.BoolVar(&o.Cluster.CheckpointPods, "remember-pods", false, "run the last known pods of the cluster if the API server is unreachable at the start")
-	fs.StringVar(&o.ObjectsDir, "objects", "", "`directory` of ConfigMaps and Secrets for static pods")
+	fs.StringVar(&o.Objects.Dir, "objects", "", "`directory` of ConfigMaps and Secrets for static pods")
 	fs.StringVar(&o.Host.DevicePluginsDir, "device-plugins-dir", "", "`directory` where device plugins register (default: device-plugins in --root-dir)")
 	fs.StringVar(&o.Host.PodResourcesDir, "pod-resources-dir", "", "`directory` of the pod resources socket (default: pod-resources in --root-dir)")
 	fs.BoolVar(&o.Host.IgnoreForeignPods, "ignore-foreign-pods", false, "start although pods of another node run in the runtime or below --cgroup-root; they are left unchanged")

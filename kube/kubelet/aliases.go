@@ -26,6 +26,7 @@ type (
 
 	NodeReporter = options.NodeReporter
 	NodeInfo     = options.NodeInfo
+	LocalObjects = options.LocalObjects
 	Objects      = options.Objects
 )
 

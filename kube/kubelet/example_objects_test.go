@@ -55,7 +55,7 @@ spec:
 	defer remove()
 	sink, running := whenRunning(1)
 	cfg.Sink = sink
-	cfg.Objects = &edgeCache{configMaps: map[string]*v1.ConfigMap{"default/settings": {Data: map[string]string{"color": "blue"}}}}
+	cfg.Objects.Source = &edgeCache{configMaps: map[string]*v1.ConfigMap{"default/settings": {Data: map[string]string{"color": "blue"}}}}
 
 	k, err := kubelet.Open(context.Background(), cfg)
 	if err != nil {

@@ -161,7 +161,7 @@ func (k *Kubelet) Close() error {
 	return k.stores.Cleanups.Run()
 }
 
-// ObjectChanged reports that an object of Config.Objects was created, changed or deleted: volumes with
+// ObjectChanged reports that an object of Config.Objects.Source was created, changed or deleted: volumes with
 // its data are updated. kind is "ConfigMap" or "Secret". It does not block, and has an effect when Run
 // is called.
 func (k *Kubelet) ObjectChanged(kind, namespace, name string) {

@@ -26,7 +26,7 @@ func TestAChangedObjectOfACacheUpdatesItsVolume(t *testing.T) {
   containers: [{name: main, image: nginx, volumeMounts: [{name: v, mountPath: /v}]}], volumes: [{name: v, configMap: {name: settings}}]}}`)
 	defer remove()
 	cache := &edgeCache{configMaps: map[string]*v1.ConfigMap{}}
-	cfg.Objects = cache
+	cfg.Objects.Source = cache
 	sink, running := whenRunning(1)
 	cfg.Sink = sink
 	k, err := kubelet.Open(t.Context(), cfg)
@@ -60,7 +60,7 @@ func TestAChangedObjectOfACacheUpdatesItsVolume(t *testing.T) {
 func TestObjectsExcludeOthers(t *testing.T) {
 	cfg, remove := exampleConfig(podManifest("web"))
 	defer remove()
-	cfg.Objects, cfg.ObjectsDir = new(edgeCache), t.TempDir()
+	cfg.Objects = kubelet.LocalObjects{Source: new(edgeCache), Dir: t.TempDir()}
 	_, err := kubelet.Open(t.Context(), cfg)
-	assert.EqualError(t, err, "Config.Objects excludes Config.ObjectsDir and Config.Cluster")
+	assert.EqualError(t, err, "Config.Objects.Source excludes Config.Objects.Dir and Config.Cluster")
 }

@@ -35,14 +35,9 @@ type Config struct {
 	// /var/lib/kubelet.
 	RootDir string
 
-	// ObjectsDir is a directory of ConfigMaps and Secrets for static pods
-	// (package volume/objectdir). It is not used with a cluster. Empty: there are none.
-	ObjectsDir string
-
-	// Objects are used instead of ObjectsDir and of the API server, one of which is then an
-	// error. The caller calls Kubelet.ObjectChanged when an object has changed. If nil, there are
-	// those of ObjectsDir or of the cluster.
-	Objects Objects
+	// Objects are the ConfigMaps and Secrets of a kubelet without an API server. The zero value
+	// has none.
+	Objects LocalObjects
 
 	// Runtime runs the containers. The zero value connects to the
 	// containerRuntimeEndpoint of the Configuration, which is ProcessRuntime or the

@@ -7,6 +7,18 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
+// LocalObjects are the ConfigMaps and Secrets of a kubelet without an API server: those of a directory,
+// or of a Source.
+type LocalObjects struct {
+	// Dir is a directory of ConfigMaps and Secrets for static pods (package volume/objectdir).
+	// It is not used with a cluster. Empty: there are none.
+	Dir string
+
+	// Source has the objects instead; with Dir or a cluster it is an error. The caller calls
+	// Kubelet.ObjectChanged when an object has changed. Nil: there are none.
+	Source Objects
+}
+
 // Objects are what pods refer to by name, on a node without an API server: the cache of a product, a
 // directory (objectdir.Dir), or the objects of another API server (client.Objects). If a type also has
 // the method Services of cri.Objects, containers have the environment variables of services.

@@ -92,8 +92,8 @@ func check(c options.Config) error {
 		return errors.New("Config.Cluster.InCluster excludes a kubeconfig")
 	case c.Cluster.BootstrapKubeconfig != "" && c.Cluster.Kubeconfig == "":
 		return errors.New("Config.Cluster.BootstrapKubeconfig requires Kubeconfig, which it creates")
-	case c.Objects != nil && (c.ObjectsDir != "" || Clustered(c)):
-		return errors.New("Config.Objects excludes Config.ObjectsDir and Config.Cluster")
+	case c.Objects.Source != nil && (c.Objects.Dir != "" || Clustered(c)):
+		return errors.New("Config.Objects.Source excludes Config.Objects.Dir and Config.Cluster")
 	case c.Cluster.CheckpointPods && !Clustered(c):
 		return errors.New("Config.Cluster.CheckpointPods requires a Kubeconfig, InCluster or a Client")
 	}

@@ -51,7 +51,7 @@ func (p *Plugins) useCluster(c *stores.Cluster) (err error) {
 // useLocal has the plugins read the objects of the Config. A directory has no tokens.
 func (p *Plugins) useLocal(o *stores.LocalObjects) (err error) {
 	p.objects = o
-	if p.B.Config.Objects != nil {
+	if p.B.Config.Objects.Source != nil {
 		p.tokens, err = token.New(token.Config{Get: o.Token})
 	}
 	return err
