@@ -93,3 +93,22 @@ func ExpandLiterals(args []string, env []v1.EnvVar) ([]string, error) {
 		return v.Value, v.ValueFrom == nil
 	})
 }
+
+// ExpandSubPath expands a subPathExpr. It returns an error that names the undefined variables.
+func (e *Env) ExpandSubPath(expr string) (string, error) {
+	var missing []string
+	path, err := Expand(expr, func(name string) (string, bool) {
+		value, ok := e.Get(name)
+		if !ok {
+			missing = append(missing, name)
+		}
+		return value, ok
+	})
+	if err != nil {
+		return "", fmt.Errorf("subPathExpr %q is %w", expr, err)
+	}
+	if missing != nil {
+		return "", fmt.Errorf("subPathExpr %q: no such variable: %s", expr, strings.Join(missing, ", "))
+	}
+	return path, nil
+}

@@ -56,7 +56,7 @@ func (in Inputs) fileKey(ref *v1.FileKeySelector) (value string, found bool, err
 		return "", false, fmt.Errorf("fileKeyRef: couldn't read %s, env files are not supported", where)
 	case !ok:
 		return "", false, fmt.Errorf("fileKeyRef: couldn't read %s: not in Inputs.Files", where)
-	case notFound(got.Err): // also if the reference is optional, as with the kubelet
+	case IsNotFound(got.Err): // also if the reference is optional, as with the kubelet
 		return "", false, fmt.Errorf("fileKeyRef: %s %w", where, errNotFound)
 	case got.Err != nil:
 		return "", false, fmt.Errorf("fileKeyRef: couldn't read %s: %w", where, got.Err)

@@ -1,6 +1,7 @@
 package podenv
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,6 +18,38 @@ import (
 type Fetched[T any] struct {
 	Object T
 	Err    error
+}
+
+// Objects returns the objects that variables refer to. Its methods may block until ctx is done. The
+// returned objects are not modified. If an object does not exist, the error must satisfy [IsNotFound].
+type Objects interface {
+	ConfigMap(ctx context.Context, namespace, name string) (*v1.ConfigMap, error)
+	Secret(ctx context.Context, namespace, name string) (*v1.Secret, error)
+
+	// Services returns the services for environment variables: all of the namespace,
+	// and the service kubernetes of the namespace default. ok is false until they
+	// have been read once: until then only containers of static pods are created.
+	Services(ctx context.Context, namespace string) (list []*v1.Service, ok bool)
+}
+
+// Fetch sets ConfigMaps, Secrets and Services to the objects for container c of in.Pod. Errors are
+// reported by [New].
+func (in *Inputs) Fetch(ctx context.Context, objects Objects, c *v1.Container) {
+	configMaps, secrets, _ := References(in.Pod, c)
+	in.ConfigMaps = fetched(configMaps, func(name string) (*v1.ConfigMap, error) { return objects.ConfigMap(ctx, in.Pod.Namespace, name) })
+	in.Secrets = fetched(secrets, func(name string) (*v1.Secret, error) { return objects.Secret(ctx, in.Pod.Namespace, name) })
+	var ok bool
+	in.Services, ok = objects.Services(ctx, in.Pod.Namespace)
+	in.ServicesPending = !ok
+}
+
+func fetched[T any](names []string, get func(name string) (T, error)) map[string]Fetched[T] {
+	got := make(map[string]Fetched[T], len(names))
+	for _, name := range names {
+		object, err := get(name)
+		got[name] = Fetched[T]{Object: object, Err: err}
+	}
+	return got
 }
 
 // ErrNoClient is returned by [New] if a variable refers to a ConfigMap or Secret and Inputs has a
@@ -62,7 +95,7 @@ func (in Inputs) checkFetched(kind, name string, noClient, ok, empty bool, err e
 		// Not the same as not found: an optional variable must not be dropped
 		// because the caller did not read its object.
 		return fmt.Errorf("couldn't get %s %v/%v: not in Inputs", kind, in.Pod.Namespace, name)
-	case notFound(err), err == nil && empty:
+	case IsNotFound(err), err == nil && empty:
 		return fmt.Errorf("%s %q %w", strings.ToLower(kind), name, errNotFound)
 	case err != nil:
 		return fmt.Errorf("couldn't get %s %v/%v: %w", kind, in.Pod.Namespace, name, err)
@@ -70,9 +103,10 @@ func (in Inputs) checkFetched(kind, name string, noClient, ok, empty bool, err e
 	return nil
 }
 
-// notFound reports whether err means that an object does not exist. API errors are detected by
-// their Status method, because importing their package would add many dependencies.
-func notFound(err error) bool {
+// IsNotFound reports whether err means that an object does not exist: it is fs.ErrNotExist, or an
+// error with a Status method whose Reason is metav1.StatusReasonNotFound, as the API server's are.
+func IsNotFound(err error) bool {
+	// The package that declares the type of the API server's errors is heavy.
 	var api interface{ Status() metav1.Status }
 	return errors.Is(err, fs.ErrNotExist) ||
 		errors.As(err, &api) && api.Status().Reason == metav1.StatusReasonNotFound

@@ -3,6 +3,7 @@ package podenv
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -17,6 +18,15 @@ type Var struct {
 	Name, Value string
 	Source      Source
 }
+
+// String returns the name and the source: the value may be secret.
+func (v Var) String() string { return v.Name + " (" + v.Source.String() + ")" }
+
+// Format implements fmt.Formatter: it writes String for all verbs.
+func (v Var) Format(f fmt.State, _ rune) { fmt.Fprint(f, v.String()) }
+
+// LogValue implements slog.LogValuer.
+func (v Var) LogValue() slog.Value { return slog.StringValue(v.String()) }
 
 // An Env is the environment of a container. It has each name once, in the order of the first
 // definition. It is immutable.

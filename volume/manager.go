@@ -271,7 +271,7 @@ func (m *Manager) AttachChanged() {
 
 // ObjectChanged must be called when an object has been created, changed or deleted. Volumes that are
 // made from it are refreshed, and volumes that wait for it are retried immediately. The kind is one
-// that an [ObjectReferrer] uses, such as [KindSecret]. It does not block. Safe for concurrent use.
+// that an [ObjectReferrer] uses, such as Secret. It does not block. Safe for concurrent use.
 func (m *Manager) ObjectChanged(kind, namespace, name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

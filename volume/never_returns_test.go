@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/volume"
+	"github.com/kubeparts/kubeparts/volume/payload"
 	"github.com/kubeparts/kubeparts/volume/volumetest"
 )
 
@@ -43,7 +44,7 @@ func newStuckPlugin(method string, mounter *volumetest.Mounter) *stuckPlugin {
 			return nil
 		},
 		Made: func(*v1.Pod, *volume.Spec) []v1.ObjectReference {
-			return []v1.ObjectReference{{Kind: volume.KindSecret}}
+			return []v1.ObjectReference{{Kind: payload.KindSecret}}
 		},
 		Capabilities: volumetest.Capabilities{
 			Refresh: true, Attach: true, Block: true, SELinux: true,
@@ -181,7 +182,7 @@ var stuckMethods = map[string]func(t *testing.T, n *stuckNode){
 		_, err := n.Mount(t.Context(), stuckPod())
 		require.NoError(t, err)
 		n.plugin.armed.Store(true)
-		go n.ObjectChanged(volume.KindSecret, "", "")
+		go n.ObjectChanged(payload.KindSecret, "", "")
 		n.mount(t.Context())
 	},
 	"Refresh": func(t *testing.T, n *stuckNode) {

@@ -157,7 +157,7 @@ func (m *Manager) requestLocked(v *podVolume) Request {
 	if sc := pod.Spec.SecurityContext; sc != nil {
 		req.FSGroup, req.FSGroupPolicy = sc.FSGroup, sc.FSGroupChangePolicy
 	}
-	req.FSUser = commonUser(pod)
+	req.FSUser = podspec.CommonUser(pod)
 	ref := runtime.PodRef(pod)
 	req.Event = func(eventType, reason, message string) {
 		m.cfg.Record(runtime.Event{Object: ref, Type: eventType, Reason: reason, Message: message})
@@ -401,25 +401,4 @@ func (m *Manager) takeDeviceLocked(ctx context.Context, d *device, s step) {
 			m.laterLocked(func() { m.outcome(info, nil, unstage, Place{}, err != nil && ctx.Err() != nil) })
 		})
 	}
-}
-
-// commonUser returns the user that all containers of the pod run as; nil if they differ or one does not
-// specify a user.
-func commonUser(pod *v1.Pod) *int64 {
-	var of *int64
-	if sc := pod.Spec.SecurityContext; sc != nil {
-		of = sc.RunAsUser
-	}
-	var common *int64
-	for c := range podspec.Containers(pod) {
-		user := of
-		if sc := c.SecurityContext; sc != nil && sc.RunAsUser != nil {
-			user = sc.RunAsUser
-		}
-		if user == nil || common != nil && *common != *user {
-			return nil
-		}
-		common = user
-	}
-	return common
 }

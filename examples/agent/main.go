@@ -52,6 +52,7 @@ import (
 	"github.com/kubeparts/kubeparts/volume/emptydir"
 	"github.com/kubeparts/kubeparts/volume/hostpath"
 	"github.com/kubeparts/kubeparts/volume/objectdir"
+	"github.com/kubeparts/kubeparts/volume/payload"
 	"github.com/kubeparts/kubeparts/volume/projected"
 	"github.com/kubeparts/kubeparts/volume/secret"
 )
@@ -219,7 +220,7 @@ type objects struct{ *objectdir.Dir }
 
 func (objects) Services(context.Context, string) ([]*v1.Service, bool) { return nil, true }
 
-func newVolumes(o options, objects volume.Objects, record func(runtime.Event)) *volume.Manager {
+func newVolumes(o options, objects payload.Objects, record func(runtime.Event)) *volume.Manager {
 	mounter := volume.NewMounter(volume.CanMount())
 	empty := must(emptydir.New(emptydir.Config{Mounter: mounter, Logger: o.logger}))
 	return must(volume.New(volume.Config{RootDir: o.root, Mounter: mounter, Record: record, Logger: o.logger, Plugins: []volume.Plugin{

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -42,7 +41,7 @@ func (s *podSync) volume(ctx context.Context, c *v1.Container, index int, env *p
 	sub := m.SubPath
 	if m.SubPathExpr != "" {
 		var err error
-		if sub, err = expandAll(m.SubPathExpr, env); err != nil {
+		if sub, err = env.ExpandSubPath(m.SubPathExpr); err != nil {
 			return podconfig.Volume{}, err
 		}
 	}
@@ -114,25 +113,6 @@ func (s *podSync) ready(volume string) (runtime.Volume, error) {
 		return v, fmt.Errorf("volume %q is not mounted on this node: nothing here provides it", volume)
 	}
 	return v, nil
-}
-
-// expandAll expands a subPathExpr. Undefined variables are an error.
-func expandAll(expr string, env *podenv.Env) (string, error) {
-	var missing []string
-	path, err := podenv.Expand(expr, func(name string) (string, bool) {
-		value, ok := env.Get(name)
-		if !ok {
-			missing = append(missing, name)
-		}
-		return value, ok
-	})
-	if err != nil {
-		return "", fmt.Errorf("subPathExpr %q is %w", expr, err)
-	}
-	if missing != nil {
-		return "", fmt.Errorf("subPathExpr %q: no such variable: %s", expr, strings.Join(missing, ", "))
-	}
-	return path, nil
 }
 
 // inVolume returns the real path of a sub-path of a volume. It creates missing

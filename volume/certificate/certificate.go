@@ -13,7 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/volume"
+	"github.com/kubeparts/kubeparts/podenv"
 )
 
 const (
@@ -41,7 +41,7 @@ type Requests interface {
 	CreatePodCertificateRequest(ctx context.Context, pod *v1.Pod, spec certificatesv1.PodCertificateRequestSpec) (name string, err error)
 
 	// PodCertificateRequest returns a request as last observed. The error satisfies
-	// volume.IsNotFound if it was deleted, or not observed yet. It must not block. The result is
+	// podenv.IsNotFound if it was deleted, or not observed yet. It must not block. The result is
 	// not modified.
 	PodCertificateRequest(namespace, name string) (*certificatesv1.PodCertificateRequest, error)
 }
@@ -188,7 +188,7 @@ func (c *Cache) update(ctx context.Context, s Source, st *state) (Bundle, error)
 func (c *Cache) observe(s Source, st *state) error {
 	if p := st.pending; p != nil {
 		request, err := c.cfg.Requests.PodCertificateRequest(s.Pod.Namespace, p.name)
-		if err != nil && !volume.IsNotFound(err) {
+		if err != nil && !podenv.IsNotFound(err) {
 			if st.issued != nil {
 				return nil
 			}

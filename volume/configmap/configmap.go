@@ -7,6 +7,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/volume"
 	"github.com/kubeparts/kubeparts/volume/internal/fileplugin"
+	"github.com/kubeparts/kubeparts/volume/payload"
 )
 
 // Name is the name of the plugin.
@@ -15,7 +16,7 @@ const Name = "kubernetes.io/configmap"
 // A Config configures a [Plugin].
 type Config struct {
 	// Objects returns the ConfigMaps. If nil, every SetUp fails.
-	Objects volume.Objects
+	Objects payload.Objects
 
 	// Mounter reports mount points, so that nothing is removed through a mount.
 	// Required.
@@ -32,20 +33,10 @@ func New(cfg Config) (*Plugin, error) {
 		return nil, errors.New("configmap: Config.Mounter is nil")
 	}
 	return &Plugin{fileplugin.New(fileplugin.Config{
-		Name: Name, Package: "configmap", Source: source, Mounter: cfg.Mounter,
-		Objects: cfg.Objects,
+		Name: Name, Package: "configmap", Is: func(v *v1.VolumeSource) bool { return v.ConfigMap != nil }, Mounter: cfg.Mounter,
+		Fetcher: payload.Fetcher{Objects: cfg.Objects},
 		Empty: func(name string) v1.VolumeSource {
 			return v1.VolumeSource{ConfigMap: &v1.ConfigMapVolumeSource{LocalObjectReference: v1.LocalObjectReference{Name: name}}}
 		},
 	})}, nil
-}
-
-func source(v *v1.VolumeSource) *v1.ProjectedVolumeSource {
-	s := v.ConfigMap
-	if s == nil {
-		return nil
-	}
-	return &v1.ProjectedVolumeSource{DefaultMode: s.DefaultMode, DefaultUser: s.DefaultUser, Sources: []v1.VolumeProjection{{
-		ConfigMap: &v1.ConfigMapProjection{LocalObjectReference: s.LocalObjectReference, Items: s.Items, Optional: s.Optional},
-	}}}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/volume"
 	"github.com/kubeparts/kubeparts/volume/configmap"
+	"github.com/kubeparts/kubeparts/volume/payload"
 	"github.com/kubeparts/kubeparts/volume/volumetest"
 )
 
@@ -23,7 +24,7 @@ func TestThePluginKeepsTheContract(t *testing.T) {
 	})
 }
 
-func plugin(t *testing.T, objects volume.Objects, mounter volume.Mounter) *configmap.Plugin {
+func plugin(t *testing.T, objects payload.Objects, mounter volume.Mounter) *configmap.Plugin {
 	t.Helper()
 	p, err := configmap.New(configmap.Config{Objects: objects, Mounter: mounter})
 	require.NoError(t, err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/internal/runonce"
 	"github.com/kubeparts/kubeparts/volume"
+	"github.com/kubeparts/kubeparts/volume/payload"
 	"github.com/kubeparts/kubeparts/volume/token"
 )
 
@@ -22,7 +23,7 @@ const Name = "kubernetes.io/csi"
 // DefaultTimeout is the default of Config.Timeout.
 const DefaultTimeout = 2 * time.Minute
 
-// Drivers reads and writes the API objects of drivers. Errors are as in volume.Objects.
+// Drivers reads and writes the API objects of drivers. Errors are as in payload.Objects.
 type Drivers interface {
 	CSIDriver(ctx context.Context, name string) (*storagev1.CSIDriver, error)
 
@@ -56,7 +57,7 @@ type Config struct {
 	Drivers Drivers
 
 	// Objects returns the Secrets that volumes refer to. If nil, such volumes fail.
-	Objects volume.Objects
+	Objects payload.Objects
 
 	// Tokens returns service account tokens for drivers that require them. If nil, volumes of
 	// such drivers fail.

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/kubeparts/kubeparts/podenv"
 	"github.com/kubeparts/kubeparts/volume"
 )
 
@@ -101,7 +102,7 @@ func (p *Plugin) AttachLimitExceeded(ctx context.Context, spec *volume.Spec) (bo
 	name := attachmentName(from.VolumeHandle, from.Driver, p.cfg.NodeName)
 	attachment, err := p.cfg.Drivers.VolumeAttachment(ctx, name)
 	switch {
-	case err != nil && volume.IsNotFound(err): // the controller has not created it
+	case err != nil && podenv.IsNotFound(err): // the controller has not created it
 		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("csi: get VolumeAttachment %s: %w", name, err)

@@ -16,6 +16,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubeparts/kubeparts/podenv"
 	"github.com/kubeparts/kubeparts/volume"
 	"github.com/kubeparts/kubeparts/volume/token"
 )
@@ -26,7 +27,7 @@ func (p *Plugin) about(ctx context.Context, driver string) (*storagev1.CSIDriver
 		return nil, nil
 	}
 	d, err := p.cfg.Drivers.CSIDriver(ctx, driver)
-	if err != nil && volume.IsNotFound(err) {
+	if err != nil && podenv.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {

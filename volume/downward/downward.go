@@ -29,19 +29,9 @@ func New(cfg Config) (*Plugin, error) {
 		return nil, errors.New("downward: Config.Tmpfs or its Mounter is nil")
 	}
 	return &Plugin{fileplugin.New(fileplugin.Config{
-		Name: Name, Package: "downward", Source: source, Tmpfs: cfg.Tmpfs, Mounter: cfg.Tmpfs.Mounter,
+		Name: Name, Package: "downward", Is: func(v *v1.VolumeSource) bool { return v.DownwardAPI != nil }, Tmpfs: cfg.Tmpfs, Mounter: cfg.Tmpfs.Mounter,
 		Empty: func(string) v1.VolumeSource {
 			return v1.VolumeSource{DownwardAPI: new(v1.DownwardAPIVolumeSource)}
 		},
 	})}, nil
-}
-
-func source(v *v1.VolumeSource) *v1.ProjectedVolumeSource {
-	s := v.DownwardAPI
-	if s == nil {
-		return nil
-	}
-	return &v1.ProjectedVolumeSource{DefaultMode: s.DefaultMode, DefaultUser: s.DefaultUser, Sources: []v1.VolumeProjection{{
-		DownwardAPI: &v1.DownwardAPIProjection{Items: s.Items},
-	}}}
 }

@@ -16,7 +16,7 @@
 //
 //	objects, err := objectdir.New(objectdir.Config{Dir: "/etc/agent/objects", Changed: volumes.ObjectChanged})
 //	go objects.Run(ctx)
-//	// objects is a volume.Objects
+//	// objects is a payload.Objects
 //
 // # Concurrency
 //

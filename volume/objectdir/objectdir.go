@@ -18,12 +18,12 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/internal/runonce"
-	"github.com/kubeparts/kubeparts/volume"
+	"github.com/kubeparts/kubeparts/volume/payload"
 )
 
 const (
-	configMap = volume.KindConfigMap
-	secret    = volume.KindSecret
+	configMap = payload.KindConfigMap
+	secret    = payload.KindSecret
 )
 
 // A Config configures a [Dir].
@@ -56,7 +56,7 @@ type Problem struct {
 	Kept bool
 }
 
-// A Dir provides the objects of a directory. It is a volume.Objects.
+// A Dir provides the objects of a directory. It is a payload.Objects.
 type Dir struct {
 	cfg Config
 	ran runonce.Guard
@@ -102,13 +102,13 @@ func New(cfg Config) (*Dir, error) {
 	return &Dir{cfg: cfg, kept: map[string]found{}, read: make(chan struct{})}, nil
 }
 
-// ConfigMap implements volume.Objects. It blocks until the directory has been
+// ConfigMap implements payload.Objects. It blocks until the directory has been
 // read once.
 func (d *Dir) ConfigMap(ctx context.Context, namespace, name string) (*v1.ConfigMap, error) {
 	return get[*v1.ConfigMap](ctx, d, key{configMap, namespace, name})
 }
 
-// Secret implements volume.Objects, as ConfigMap does.
+// Secret implements payload.Objects, as ConfigMap does.
 func (d *Dir) Secret(ctx context.Context, namespace, name string) (*v1.Secret, error) {
 	return get[*v1.Secret](ctx, d, key{secret, namespace, name})
 }

@@ -13,12 +13,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/kubeparts/kubeparts/volume"
 	"github.com/kubeparts/kubeparts/volume/objectdir"
+	"github.com/kubeparts/kubeparts/volume/payload"
 )
 
 var (
-	_ volume.Objects = (*objectdir.Dir)(nil)
+	_ payload.Objects = (*objectdir.Dir)(nil)
 )
 
 func put(t *testing.T, content string, path ...string) {

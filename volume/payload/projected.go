@@ -10,7 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
-	"github.com/kubeparts/kubeparts/volume"
+	"github.com/kubeparts/kubeparts/podenv"
 	"github.com/kubeparts/kubeparts/volume/atomic"
 )
 
@@ -23,7 +23,7 @@ type Sources interface {
 	Token(from *v1.ServiceAccountTokenProjection) (string, error)
 
 	// TrustBundles returns the bundles that a source selects, as PEM. If a named bundle does
-	// not exist, it returns an error that satisfies volume.IsNotFound.
+	// not exist, it returns an error that satisfies podenv.IsNotFound.
 	TrustBundles(from *v1.ClusterTrustBundleProjection) ([]string, error)
 
 	// Certificate returns the private key and the certificate chain, as PEM, of the source with
@@ -138,7 +138,7 @@ func trustBundles(from *v1.ClusterTrustBundleProjection, get Sources) ([]byte, e
 	}
 	bundles, err := get.TrustBundles(from)
 	switch {
-	case err != nil && !(optional && volume.IsNotFound(err)):
+	case err != nil && !(optional && podenv.IsNotFound(err)):
 		return nil, fmt.Errorf("while getting ClusterTrustBundle: %w", err)
 	case err == nil && len(bundles) == 0 && !optional:
 		return nil, errors.New("combination of signerName and labelSelector matched zero ClusterTrustBundles")
@@ -151,7 +151,7 @@ func trustBundles(from *v1.ClusterTrustBundleProjection, get Sources) ([]byte, e
 // fetch returns the object, or nil if it does not exist and is optional.
 func fetch[T any](get func(string) (*T, error), name string, optional bool) (*T, error) {
 	object, err := get(name)
-	if err != nil && !(optional && volume.IsNotFound(err)) {
+	if err != nil && !(optional && podenv.IsNotFound(err)) {
 		return nil, err
 	}
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/volume"
 	"github.com/kubeparts/kubeparts/volume/emptydir"
+	"github.com/kubeparts/kubeparts/volume/payload"
 	"github.com/kubeparts/kubeparts/volume/projected"
 	"github.com/kubeparts/kubeparts/volume/volumetest"
 )
@@ -27,7 +28,7 @@ func TestThePluginKeepsTheContract(t *testing.T) {
 	})
 }
 
-func plugin(t *testing.T, objects volume.Objects, mounter volume.Mounter) *projected.Plugin {
+func plugin(t *testing.T, objects payload.Objects, mounter volume.Mounter) *projected.Plugin {
 	t.Helper()
 	p, err := projected.New(projected.Config{Objects: objects, Tmpfs: &emptydir.Tmpfs{Mounter: mounter}})
 	require.NoError(t, err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/volume"
 	"github.com/kubeparts/kubeparts/volume/emptydir"
+	"github.com/kubeparts/kubeparts/volume/payload"
 	"github.com/kubeparts/kubeparts/volume/secret"
 	"github.com/kubeparts/kubeparts/volume/volumetest"
 )
@@ -24,7 +25,7 @@ func TestThePluginKeepsTheContract(t *testing.T) {
 	})
 }
 
-func plugin(t *testing.T, objects volume.Objects, mounter volume.Mounter) *secret.Plugin {
+func plugin(t *testing.T, objects payload.Objects, mounter volume.Mounter) *secret.Plugin {
 	t.Helper()
 	p, err := secret.New(secret.Config{Objects: objects, Tmpfs: &emptydir.Tmpfs{Mounter: mounter}})
 	require.NoError(t, err)

@@ -5,9 +5,9 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/volume"
 	"github.com/kubeparts/kubeparts/volume/emptydir"
 	"github.com/kubeparts/kubeparts/volume/internal/fileplugin"
+	"github.com/kubeparts/kubeparts/volume/payload"
 )
 
 // Name is the name of the plugin.
@@ -16,7 +16,7 @@ const Name = "kubernetes.io/secret"
 // A Config configures a [Plugin].
 type Config struct {
 	// Objects returns the Secrets. If nil, every SetUp fails.
-	Objects volume.Objects
+	Objects payload.Objects
 
 	// Tmpfs keeps the files in memory ; see emptydir.Plugin.Tmpfs. Required.
 	Tmpfs *emptydir.Tmpfs
@@ -32,20 +32,10 @@ func New(cfg Config) (*Plugin, error) {
 		return nil, errors.New("secret: Config.Tmpfs or its Mounter is nil")
 	}
 	return &Plugin{fileplugin.New(fileplugin.Config{
-		Name: Name, Package: "secret", Source: source, Tmpfs: cfg.Tmpfs, Mounter: cfg.Tmpfs.Mounter,
-		Objects: cfg.Objects,
+		Name: Name, Package: "secret", Is: func(v *v1.VolumeSource) bool { return v.Secret != nil }, Tmpfs: cfg.Tmpfs, Mounter: cfg.Tmpfs.Mounter,
+		Fetcher: payload.Fetcher{Objects: cfg.Objects},
 		Empty: func(name string) v1.VolumeSource {
 			return v1.VolumeSource{Secret: &v1.SecretVolumeSource{SecretName: name}}
 		},
 	})}, nil
-}
-
-func source(v *v1.VolumeSource) *v1.ProjectedVolumeSource {
-	s := v.Secret
-	if s == nil {
-		return nil
-	}
-	return &v1.ProjectedVolumeSource{DefaultMode: s.DefaultMode, DefaultUser: s.DefaultUser, Sources: []v1.VolumeProjection{{
-		Secret: &v1.SecretProjection{LocalObjectReference: v1.LocalObjectReference{Name: s.SecretName}, Items: s.Items, Optional: s.Optional},
-	}}}
 }

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Objects is a volume.Objects in memory. The zero value is empty. Safe for concurrent use.
+// Objects is a payload.Objects in memory. The zero value is empty. Safe for concurrent use.
 type Objects struct {
 	// mu guards the fields below.
 	mu  sync.Mutex
@@ -78,12 +78,12 @@ func getObject[T metav1.Object](o *Objects, kind, namespace, name string) (T, er
 	return object, nil
 }
 
-// ConfigMap implements volume.Objects.
+// ConfigMap implements payload.Objects.
 func (o *Objects) ConfigMap(_ context.Context, namespace, name string) (*v1.ConfigMap, error) {
 	return getObject[*v1.ConfigMap](o, "ConfigMap", namespace, name)
 }
 
-// Secret implements volume.Objects.
+// Secret implements payload.Objects.
 func (o *Objects) Secret(_ context.Context, namespace, name string) (*v1.Secret, error) {
 	return getObject[*v1.Secret](o, "Secret", namespace, name)
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -85,7 +84,7 @@ func failed(req volume.Request, err error) error {
 	return volume.Definite(err)
 }
 
-// noObjects is a volume.Objects that has none, because there is no API server.
+// noObjects is a payload.Objects that has none, because there is no API server.
 type noObjects struct{}
 
 // ConfigMap returns an error.
@@ -96,15 +95,4 @@ func (noObjects) ConfigMap(_ context.Context, namespace, name string) (*v1.Confi
 // Secret returns an error.
 func (noObjects) Secret(_ context.Context, namespace, name string) (*v1.Secret, error) {
 	return nil, fmt.Errorf("couldn't get secret %v/%v, no kubeClient defined", namespace, name)
-}
-
-// checkName returns an error for an invalid name, before the object is requested.
-func checkName(kind, name string) error {
-	if name == "" {
-		return fmt.Errorf("%s has no name", kind)
-	}
-	if name != filepath.Base(name) || len(name) > 253 || name == "." || name == ".." {
-		return fmt.Errorf("%s %q: is no name of an object", kind, name)
-	}
-	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
@@ -21,8 +20,8 @@ type Config struct {
 	Name    string // of the plugin
 	Package string // begins the errors of TearDown
 
-	// Source returns the sources of a volume; nil if the volume is of another kind.
-	Source func(v *v1.VolumeSource) *v1.ProjectedVolumeSource
+	// Is reports whether a volume is of the plugin's kind.
+	Is func(v *v1.VolumeSource) bool
 
 	// Empty returns the source of a volume of which only the name is known.
 	Empty func(name string) v1.VolumeSource
@@ -31,18 +30,9 @@ type Config struct {
 	Tmpfs   *emptydir.Tmpfs
 	Mounter volume.Mounter
 
-	// The objects that sources refer to. If nil, a source that refers to one is an error.
-	Objects volume.Objects
-
-	// Credentials of projected volumes. The other kinds have none.
-	Credentials Credentials
-}
-
-// Credentials are the sources of a projected volume that are not objects.
-type Credentials interface {
-	Token(ctx context.Context, pod *v1.Pod, from *v1.ServiceAccountTokenProjection) (token string, refreshAt time.Time, err error)
-	TrustBundles(ctx context.Context, from *v1.ClusterTrustBundleProjection) ([]string, error)
-	Certificate(ctx context.Context, req volume.Request, index int, from *v1.PodCertificateProjection) (key, chain []byte, refreshAt time.Time, err error)
+	// Fetcher fetches the objects that sources refer to. If its Objects are nil, a source that
+	// refers to one is an error. Its Allocatable are those of Tmpfs.
+	Fetcher payload.Fetcher
 }
 
 // A Plugin implements volume.Plugin, volume.Refresher and volume.ObjectReferrer.
@@ -50,7 +40,10 @@ type Plugin struct{ cfg Config }
 
 // New returns the plugin for cfg.
 func New(cfg Config) Plugin {
-	cfg.Objects = cmp.Or[volume.Objects](cfg.Objects, noObjects{})
+	cfg.Fetcher.Objects = cmp.Or[payload.Objects](cfg.Fetcher.Objects, noObjects{})
+	if cfg.Tmpfs != nil {
+		cfg.Fetcher.Allocatable = cfg.Tmpfs.Allocatable
+	}
 	return Plugin{cfg}
 }
 
@@ -59,7 +52,7 @@ func (p Plugin) Name() string { return p.cfg.Name }
 
 // CanSupport implements volume.Plugin.
 func (p Plugin) CanSupport(spec *volume.Spec) bool {
-	return spec.PV == nil && spec.Volume != nil && p.cfg.Source(&spec.Volume.VolumeSource) != nil
+	return spec.PV == nil && spec.Volume != nil && p.cfg.Is(&spec.Volume.VolumeSource)
 }
 
 // Refreshes implements volume.Refresher: objects, labels and annotations change.
@@ -67,40 +60,22 @@ func (Plugin) Refreshes(*volume.Spec) bool { return true }
 
 // ObjectRefs implements volume.ObjectReferrer.
 func (p Plugin) ObjectRefs(pod *v1.Pod, spec *volume.Spec) []v1.ObjectReference {
-	var refs []v1.ObjectReference
-	for _, from := range p.cfg.Source(&spec.Volume.VolumeSource).Sources {
-		switch {
-		case from.ConfigMap != nil:
-			refs = append(refs, v1.ObjectReference{Kind: volume.KindConfigMap, Namespace: pod.Namespace, Name: from.ConfigMap.Name})
-		case from.Secret != nil:
-			refs = append(refs, v1.ObjectReference{Kind: volume.KindSecret, Namespace: pod.Namespace, Name: from.Secret.Name})
-		case from.ClusterTrustBundle != nil && from.ClusterTrustBundle.Name != nil:
-			refs = append(refs, v1.ObjectReference{Kind: volume.KindClusterTrustBundle, Name: *from.ClusterTrustBundle.Name})
-		case from.PodCertificate != nil:
-			refs = append(refs, v1.ObjectReference{Kind: volume.KindPodCertificateRequest, Namespace: pod.Namespace, Name: pod.Name})
-		case from.ClusterTrustBundle != nil: // any that its labels select
-			refs = append(refs, v1.ObjectReference{Kind: volume.KindClusterTrustBundle})
-		}
-	}
-	return refs
+	return payload.References(pod, payload.SourceOf(&spec.Volume.VolumeSource))
 }
 
 // SetUp implements volume.Plugin. An object that does not exist is an error unless it is
 // optional. RefreshAt is the time at which the first token or
 // certificate must be replaced.
 func (p Plugin) SetUp(ctx context.Context, req volume.Request) (volume.SetUpResult, error) {
-	from := &sources{Credentials: p.cfg.Credentials, objects: p.cfg.Objects, ctx: ctx, req: req}
-	owners := payload.Owners{FSUser: req.FSUser, FSGroup: req.FSGroup}
-	var allocatable v1.ResourceList
-	if p.cfg.Tmpfs != nil {
-		allocatable = p.cfg.Tmpfs.Allocatable
-	}
-	files, err := payload.Projected(req.Pod, p.cfg.Source(&req.Spec.Volume.VolumeSource), allocatable, from, owners)
+	content, err := p.cfg.Fetcher.Content(ctx, payload.Volume{
+		Pod: req.Pod, Name: req.Name, Source: payload.SourceOf(&req.Spec.Volume.VolumeSource),
+		Owners: payload.Owners{FSUser: req.FSUser, FSGroup: req.FSGroup}, Warn: req.Warn,
+	})
 	if err != nil {
 		return volume.SetUpResult{}, failed(req, err)
 	}
-	mounted, err := p.write(ctx, req, files)
-	mounted.RefreshAt = from.refreshAt
+	mounted, err := p.write(ctx, req, content.Files)
+	mounted.RefreshAt = content.RefreshAt
 	return mounted, err
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/kubeparts/kubeparts/volume/image"
 	"github.com/kubeparts/kubeparts/volume/local"
 	"github.com/kubeparts/kubeparts/volume/nfs"
+	"github.com/kubeparts/kubeparts/volume/payload"
 	"github.com/kubeparts/kubeparts/volume/projected"
 	"github.com/kubeparts/kubeparts/volume/secret"
 	"github.com/kubeparts/kubeparts/volume/token"
@@ -32,9 +33,9 @@ type Plugins struct {
 	allocatable v1.ResourceList
 
 	// Nil: there are none.
-	objects volume.Objects
+	objects payload.Objects
 	tokens  *token.Cache
-	bundles projected.TrustBundles
+	bundles payload.TrustBundles
 	cluster *stores.Cluster
 }
 
