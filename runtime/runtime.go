@@ -81,9 +81,9 @@ type SyncRequest struct {
 	Probes *ProbeResults
 }
 
-// A Volume is a mounted volume of a pod: a directory, or a block device.
+// A Volume is a volume of a pod: a mounted directory, a block device, or the files themselves.
 type Volume struct {
-	// Path of the directory. Empty for a block device.
+	// Path of the directory. Empty for a block device and if Content is set.
 	Path string
 
 	// Device is the path of the block device, or of a symbolic link to it, for volumeDevices
@@ -96,6 +96,10 @@ type Volume struct {
 	// SELinuxRelabel: the files belong to the pod alone and are relabeled for its containers
 	// if SELinux is enabled.
 	SELinuxRelabel bool
+
+	// Content is the content of a volume that is not on this host, for runtimes whose
+	// containers have copies of the files. Nil for a directory or a block device.
+	Content *Content
 }
 
 // A KillRequest is a pod to stop.
