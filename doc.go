@@ -98,6 +98,8 @@
 //	cm/dra ◀── cm/dra/registry                                  resource claims; DRA drivers over gRPC
 //	cm/podresources ──▶ cm/device, cm/memory, cm/dra            the pod resources API
 //
+//	runtime/resolved ──▶ podconfig, podenv, volume/payload      a pod with its environment, files and tokens as one value
+//
 //	runtime/cri ──▶ runtime/cri/plan                            the next steps of a pod: pure
 //	    │       ──▶ runtime/cri/podconfig ──▶ podenv            CRI requests: pure
 //	    │       ──▶ runtime/cri/images                          pulls, and which pods may use a pulled image

@@ -51,8 +51,8 @@
 //
 // # Testing
 //
-// In a synctest bubble: changes of objects, the rotation of tokens, failures. A test
-// compares a volume with the files that volume/projected writes to a directory.
+// In a synctest bubble: changes of objects, the rotation of tokens, an API server that is
+// away, and texts that must not contain secrets.
 //
 // # Stability
 //

@@ -32,7 +32,7 @@ type Config struct {
 	// TrustBundles returns ClusterTrustBundles. If nil, a volume with one is an error.
 	TrustBundles payload.TrustBundles
 
-	// Certificate returns pod certificates; see [payload.Sources]. If nil, a volume with one is an error.
+	// Certificate returns pod certificates; see [payload.Fetcher]. If nil, a volume with one is an error.
 	Certificate func(ctx context.Context, of payload.Volume, index int, from *v1.PodCertificateProjection) (key, chain []byte, refreshAt time.Time, err error)
 
 	// Keyring contains the node's registry credentials. The imagePullSecrets of the pod precede
@@ -42,9 +42,9 @@ type Config struct {
 	// HostIPs returns the addresses of the node, the primary one first. If nil, there are none.
 	HostIPs func() []string
 
-	// Allocatable returns the resources of the node for pods, which are the limits of
-	// containers without limits. If nil, these are 0.
-	Allocatable func() v1.ResourceList
+	// Allocatable are the resources of the node for pods, which are the limits of
+	// containers without limits.
+	Allocatable v1.ResourceList
 
 	// DNS configures the resolv.conf of pods, ResolvConf is that of the node. The zero values give
 	// pods an empty one.
@@ -54,8 +54,8 @@ type Config struct {
 
 // A Resolver resolves pods. Safe for concurrent use.
 type Resolver struct {
-	cfg     Config
-	sources payload.Sources
+	cfg   Config
+	files payload.Fetcher
 
 	mu        sync.Mutex // guards the fields below
 	followers map[*follower]struct{}
@@ -74,12 +74,9 @@ func New(cfg Config) (*Resolver, error) {
 	if cfg.HostIPs == nil {
 		cfg.HostIPs = func() []string { return nil }
 	}
-	if cfg.Allocatable == nil {
-		cfg.Allocatable = func() v1.ResourceList { return nil }
-	}
 	return &Resolver{
 		cfg: cfg,
-		sources: payload.Sources{
+		files: payload.Fetcher{
 			Objects: cfg.Objects, Tokens: cfg.Tokens, TrustBundles: cfg.TrustBundles, Certificate: cfg.Certificate, Allocatable: cfg.Allocatable,
 		},
 		followers: map[*follower]struct{}{}, mounted: map[types.UID]*mounted{}, watchers: map[*watcher]struct{}{},
@@ -141,7 +138,7 @@ func (r *Resolver) container(ctx context.Context, pod *v1.Pod, c *v1.Container, 
 	if c.Image != "" {
 		out.Credentials, _ = ring.Lookup(ctx, c.Image, pod) // a broken secret is a warning of the pod
 	}
-	in := podenv.Inputs{Pod: pod, PodIPs: ips, HostIPs: r.cfg.HostIPs(), Allocatable: r.cfg.Allocatable()}
+	in := podenv.Inputs{Pod: pod, PodIPs: ips, HostIPs: r.cfg.HostIPs(), Allocatable: r.cfg.Allocatable}
 	in.Fetch(ctx, r.cfg.Objects, c)
 	env, err := podenv.New(in, c)
 	if err == nil {
@@ -213,7 +210,7 @@ func (r *Resolver) volumes(ctx context.Context, pod *v1.Pod) ([]Volume, error) {
 		if source == nil {
 			continue
 		}
-		content, err := r.sources.Content(ctx, payload.Volume{Pod: pod, Name: v.Name, Source: source, Owners: owners})
+		content, err := r.files.Content(ctx, payload.Volume{Pod: pod, Name: v.Name, Source: source, Owners: owners})
 		if err == nil {
 			err = content.Files.Check()
 		}

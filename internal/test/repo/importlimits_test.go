@@ -114,7 +114,7 @@ var importLimits = map[string]importLimit{
 	"kube/metrics":                      {max: 380, imports: "allocation cm cm/cgroups cm/cpu cm/memory cm/oom cm/topology eviction imagegc kube/metrics/internal/family pleg podsource podworker podworker/pipeline prober runtime shutdown status volume volume/certificate"}, // neither gRPC nor client-go: kube/metrics/remote and cluster have them
 	"kube/metrics/cluster":              {max: 702, imports: "kube/auth kube/client kube/metrics kube/metrics/internal/family kube/node kube/server runtime", allow: "k8s.io/client-go"},                                                                                        // observes client-go and the server of a node
 	"kube/metrics/internal/family":      {max: 240},
-	"kube/metrics/remote":               {max: 497, imports: "agent/podsapi cm/device cm/dra cm/dra/registry cm/podresources kube/metrics kube/metrics/internal/family runtime runtime/cri runtime/cri/credentials runtime/cri/images volume/csi"}, // the clients of the CRI, of CSI and DRA drivers, and the pods API
+	"kube/metrics/remote":               {max: 498, imports: "agent/podsapi cm/device cm/dra cm/dra/registry cm/podresources kube/metrics kube/metrics/internal/family runtime runtime/cri runtime/cri/credentials runtime/cri/images volume/csi"}, // the clients of the CRI, of CSI and DRA drivers, and the pods API
 	"kube/node":                         {max: 360, imports: "cm/state compose kube/internal/pause runtime"},                                                                                                                                       // the caller supplies the client of the API server
 	"kube/provider":                     {max: 320, imports: "agent compose kube/internal/podlog podsource podworker/pipeline prober runtime runtime/cri/logread"},                                                                                 // neither client-go nor virtual-kubelet
 	"kube/provider/jobs":                {max: 290, imports: "compose runtime runtime/cri/plan"},                                                                                                                                                   // neither client-go nor virtual-kubelet
@@ -146,6 +146,7 @@ var importLimits = map[string]importLimit{
 	"runtime/cri/streamserver":          {max: 300, imports: "internal/gate runtime"},
 	"runtime/cri/userns":                {max: 300, imports: "internal/checkpoint"},
 	"runtime/process":                   {max: 400, imports: "compose internal/dirlock internal/untrusted internal/usernamespace runtime"},         // the types of the CRI import gRPC
+	"runtime/resolved":                  {max: 410, imports: "internal/podspec podenv runtime runtime/cri/credentials runtime/cri/podconfig volume/payload volume/token"},
 	"runtime/runtimetest":               {max: 300, imports: "compose internal/pause internal/podspec runtime runtime/cri/plan", allow: "testing"}, // the suite requires a *testing.T
 	"scheduler":                         {max: 300, imports: "internal/podspec"},
 	"shutdown":                          {max: 300, imports: "compose internal/checkpoint internal/podspec internal/runonce runtime"},
@@ -162,9 +163,9 @@ var importLimits = map[string]importLimit{
 	"status/printer":                    {max: 300, imports: "internal/terminal runtime status"},
 	"volume":                            {max: 300, imports: "compose internal/checkpoint internal/pause internal/podspec internal/runonce internal/untrusted runtime"}, // k8s.io/mount-utils, and node affinity of k8s.io/component-helpers
 	"volume/atomic":                     {max: 80},
-	"volume/certificate":                {max: 300, imports: "volume"},
-	"volume/configmap":                  {max: 300, imports: "volume volume/internal/fileplugin"},
-	"volume/csi":                        {max: 403, imports: "internal/checkpoint internal/runonce internal/untrusted runtime volume volume/token"},
+	"volume/certificate":                {max: 300, imports: "podenv"},
+	"volume/configmap":                  {max: 300, imports: "volume volume/internal/fileplugin volume/payload"},
+	"volume/csi":                        {max: 403, imports: "internal/checkpoint internal/runonce internal/untrusted podenv runtime volume volume/payload volume/token"},
 	"volume/csi/csitest":                {max: 400},
 	"volume/csi/register":               {max: 400, imports: "internal/runonce"},
 	"volume/downward":                   {max: 300, imports: "volume/emptydir volume/internal/fileplugin"},
@@ -174,10 +175,10 @@ var importLimits = map[string]importLimit{
 	"volume/internal/fileplugin":        {max: 300, imports: "internal/untrusted runtime volume volume/atomic volume/emptydir volume/payload"},
 	"volume/local":                      {max: 300, imports: "runtime volume"},
 	"volume/nfs":                        {max: 300, imports: "compose runtime volume"},
-	"volume/objectdir":                  {max: 300, imports: "internal/runonce internal/yamljson volume"},
-	"volume/payload":                    {max: 300, imports: "podenv volume volume/atomic"},
-	"volume/projected":                  {max: 300, imports: "volume volume/certificate volume/emptydir volume/internal/fileplugin volume/token"},
-	"volume/secret":                     {max: 300, imports: "volume volume/emptydir volume/internal/fileplugin"},
+	"volume/objectdir":                  {max: 300, imports: "internal/runonce internal/yamljson volume/payload"},
+	"volume/payload":                    {max: 300, imports: "podenv volume/atomic volume/token"},
+	"volume/projected":                  {max: 300, imports: "volume volume/certificate volume/emptydir volume/internal/fileplugin volume/payload volume/token"},
+	"volume/secret":                     {max: 300, imports: "volume/emptydir volume/internal/fileplugin volume/payload"},
 	"volume/token":                      {max: 300},
 	"volume/volumetest":                 {max: 300, imports: "compose runtime volume", allow: "testing"},
 }
