@@ -81,7 +81,9 @@ type Subsystems struct {
 	Admitters pipeline.Admitters
 
 	// Volumes mounts the volumes of pods: volume.Manager. If it is a podworker.Retainer, the
-	// volumes of removed pods are removed; see also [VolumeHolder]. Nil: pods have no volumes.
+	// volumes of removed pods are removed; see also [VolumeHolder]. If it is a runtime.Watcher,
+	// the pods that it reports are synced, for volumes that the runtime copies. Nil: pods have no
+	// volumes.
 	Volumes pipeline.Volumes
 
 	// Cgroups creates the cgroups of pods: cm.Manager. If it is a podworker.Retainer, the
@@ -164,7 +166,7 @@ func (cfg *Config) checkWrappers() error {
 	if err := compose.Check(cfg.Runtime, reflect.TypeFor[runtime.Checker](), reflect.TypeFor[runtime.GarbageCollector](), reflect.TypeFor[runtime.Watcher]()); err != nil {
 		return fmt.Errorf("Config.Runtime: %w", err)
 	}
-	if err := compose.Check(cfg.Subsystems.Volumes, reflect.TypeFor[podworker.Retainer](), reflect.TypeFor[VolumeHolder](), reflect.TypeFor[pipeline.BlockedReporter]()); err != nil {
+	if err := compose.Check(cfg.Subsystems.Volumes, reflect.TypeFor[podworker.Retainer](), reflect.TypeFor[VolumeHolder](), reflect.TypeFor[pipeline.BlockedReporter](), reflect.TypeFor[runtime.Watcher]()); err != nil {
 		return fmt.Errorf("Config.Subsystems.Volumes: %w", err)
 	}
 	if err := compose.Check(cfg.Subsystems.Cgroups, reflect.TypeFor[podworker.Retainer]()); err != nil {
@@ -184,6 +186,7 @@ type Agent struct {
 	table    *podworker.Table
 	loop     *podworker.Loop
 	merge    *podsource.Merge
+	volumes  pipeline.Volumes // nil: pods have none
 
 	once           runonce.Guard
 	running        chan struct{} // closed when Run has started the components

@@ -6,8 +6,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/prober"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // Run runs the agent until ctx is done and returns nil when every component
@@ -37,6 +39,9 @@ func (a *Agent) components() []func(context.Context) error {
 	}
 	if a.probes != nil {
 		runs = append(runs, a.probes.Run, a.resultsToLoop)
+	}
+	if volumes, ok := compose.As[runtime.Watcher](a.volumes); ok {
+		runs = append(runs, func(ctx context.Context) error { return volumes.Watch(ctx, a.table.PodChanged) })
 	}
 	return runs
 }

@@ -50,10 +50,10 @@ func (n needs) of(spec *v1.PodSpec) (why []string) {
 		}
 	}
 	for i := range spec.InitContainers {
-		why = append(why, n.container(&spec.InitContainers[i])...)
+		why = append(why, n.container(spec, &spec.InitContainers[i])...)
 	}
 	for i := range spec.Containers {
-		why = append(why, n.container(&spec.Containers[i])...)
+		why = append(why, n.container(spec, &spec.Containers[i])...)
 	}
 	return why
 }
@@ -69,10 +69,10 @@ func concurrent(spec *v1.PodSpec) int {
 	return n
 }
 
-func (n needs) container(c *v1.Container) (why []string) {
+func (n needs) container(spec *v1.PodSpec, c *v1.Container) (why []string) {
 	if !n.support.Mounts {
 		for _, m := range c.VolumeMounts {
-			if m.MountPath != tokenPath {
+			if m.MountPath != tokenPath && !(n.support.Files && consistsOfFiles(spec, m.Name)) {
 				why = append(why, fmt.Sprintf("volume %q in container %q", m.Name, c.Name))
 			}
 		}
@@ -91,4 +91,14 @@ func (n needs) container(c *v1.Container) (why []string) {
 		}
 	}
 	return why
+}
+
+// consistsOfFiles reports whether the content of a volume can be data.
+func consistsOfFiles(spec *v1.PodSpec, volume string) bool {
+	for _, v := range spec.Volumes {
+		if v.Name == volume {
+			return v.ConfigMap != nil || v.Secret != nil || v.DownwardAPI != nil || v.Projected != nil
+		}
+	}
+	return false
 }

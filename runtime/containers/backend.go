@@ -72,6 +72,10 @@ type Container struct {
 	// Mounts are host directories and files. Empty unless Support.Mounts is set.
 	Mounts []Mount
 
+	// Volumes are the volumes whose files the backend copies into the instance. Empty unless
+	// Support.Files is set.
+	Volumes []Volume
+
 	// LogPath is the path of the log. A backend on this host appends to it in the CRI's log
 	// format ("<RFC 3339 time> stdout F <line>"). Without a log, kubectl logs has no file.
 	LogPath string
@@ -102,6 +106,19 @@ type Mount struct {
 	HostPath      string
 	ContainerPath string
 	ReadOnly      bool
+}
+
+// A Volume is the mount of a volume as data.
+type Volume struct {
+	// Name is that of the pod's volume. SubPath is the file or directory of it that is mounted, if
+	// not empty.
+	Name, SubPath string
+
+	// Path is the directory in the instance, or the file if Files is one file without a Path.
+	Path string
+
+	// Files are the content, read-only for the container. They may be secret, and are not stored.
+	Files []runtime.File `json:"-"`
 }
 
 // A Phase is the phase of an instance.
@@ -214,6 +231,16 @@ type Puller interface {
 
 // Auth are the credentials of a pull.
 type Auth struct{ Username, Password, Server, IdentityToken, RegistryToken string }
+
+// An Updater is a Backend that replaces the files of running instances. Without it, an instance has the files
+// of its start until it is restarted: a program that uses a service account token has an invalid one after its
+// expiration, usually an hour.
+type Updater interface {
+	// UpdateFiles replaces the content of a volume of a running instance: Volume.Path identifies it. Files
+	// that are not in v.Files are removed. It is called again after an error, and at least once for each
+	// volume of an instance: a queued or repeated Run may have started it with older files. Mounts with a SubPath are not updated, as in the kubelet.
+	UpdateFiles(ctx context.Context, id string, v Volume) error
+}
 
 // A Watcher is a Backend that reports changes. Without it, changes are found by listing, once a second.
 type Watcher interface {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -88,8 +89,14 @@ func containerOf(config *runtimeapi.ContainerConfig, support Support) Container 
 	for _, e := range config.Envs {
 		c.Env = append(c.Env, EnvVar{e.Key, string(e.Value)})
 	}
+	if support.Files {
+		c.Volumes = volumesOf(config.Mounts)
+	}
 	if support.Mounts {
 		for _, m := range config.Mounts {
+			if strings.HasPrefix(m.HostPath, filesRoot) {
+				continue
+			}
 			c.Mounts = append(c.Mounts, Mount{HostPath: m.HostPath, ContainerPath: m.ContainerPath, ReadOnly: m.Readonly})
 		}
 	}
@@ -109,7 +116,12 @@ func (s *service) StartContainer(ctx context.Context, id string) error {
 	c := s.created.read()[id]
 	s.mu.Unlock()
 	if c != nil {
-		backendID, err := s.backend.Run(ctx, c.Container)
+		run := c.Container
+		var err error
+		if run.Volumes, err = s.files.fill(&run); err != nil {
+			return err
+		}
+		backendID, err := s.backend.Run(ctx, run)
 		if err != nil {
 			return backendError(ctx, "run instance", err)
 		}

@@ -35,10 +35,15 @@ type Config struct {
 // that is not set is rejected with the reason UnsupportedByBackend. The zero value is a backend that
 // takes images, commands and environments only.
 type Support struct {
-	// Mounts: containers see files and directories of this host. Without it, a pod that mounts a
-	// volume is rejected, except the default token of its service account, which is not mounted;
+	// Mounts: containers see files and directories of this host. Without it and Files, a pod that mounts
+	// a volume is rejected, except the default token of its service account, which is not mounted;
 	// and there are no hosts file and no terminationMessagePath (State.Message is used).
 	Mounts bool
+
+	// Files: the backend copies Container.Volumes into an instance. Without Mounts, pods may then have
+	// configMap, secret, downwardAPI and projected volumes, the token of the service account included, if
+	// the agent's volumes have their content: a resolved.Resolver. See [Updater].
+	Files bool
 
 	// SeparateContainers: pods with containers that do not share a network are accepted. It has no
 	// effect with a [Grouper].
@@ -71,10 +76,11 @@ func New(cfg Config) (*Runtime, error) {
 		return nil, errors.New("containers: Config.Engine.Runtime and Config.Engine.Images must be nil")
 	}
 	if err := compose.Check(cfg.Backend, reflect.TypeFor[Grouper](), reflect.TypeFor[Execer](), reflect.TypeFor[Attacher](),
-		reflect.TypeFor[StatsProvider](), reflect.TypeFor[Puller](), reflect.TypeFor[Watcher]()); err != nil {
+		reflect.TypeFor[StatsProvider](), reflect.TypeFor[Puller](), reflect.TypeFor[Updater](), reflect.TypeFor[Watcher]()); err != nil {
 		return nil, fmt.Errorf("containers: Config.Backend: %w", err)
 	}
 	s := newService(cfg)
+	cfg.Engine.Providers.Volumes = subPaths{cfg.Engine.Providers.Volumes}
 	cfg.Engine.Runtime, cfg.Engine.Images = s, imagesOf(s)
 	engine, err := cri.New(cfg.Engine)
 	if err != nil {
@@ -99,7 +105,21 @@ func (r *Runtime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime
 			return runtime.SyncResult{}, rejection
 		}
 	}
-	return r.Runtime.SyncPod(ctx, req)
+	if !r.service.support.Files || req.Pod == nil {
+		return r.Runtime.SyncPod(ctx, req)
+	}
+	req.Volumes = r.service.files.set(req.Pod, req.Volumes)
+	res, err := r.Runtime.SyncPod(ctx, req)
+	return res, errors.Join(err, r.service.updateFiles(ctx, req.Pod))
+}
+
+// KillPod implements [runtime.Runtime].
+func (r *Runtime) KillPod(ctx context.Context, req runtime.KillRequest) error {
+	err := r.Runtime.KillPod(ctx, req)
+	if err == nil {
+		r.service.files.forget(req.UID)
+	}
+	return err
 }
 
 // Pods implements [runtime.Lister] with one call of the backend; two of a Grouper.

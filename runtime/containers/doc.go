@@ -21,7 +21,7 @@
 //
 // Optional interfaces of a backend are found by compose.As; each documents the
 // behavior without it: [Grouper], [Execer], [Attacher], [StatsProvider], [Puller],
-// [Watcher]. [Support] declares the rest. A pod that needs more is rejected with
+// [Updater], [Watcher]. [Support] declares the rest. A pod that needs more is rejected with
 // the reason UnsupportedByBackend.
 //
 // # Concurrency
@@ -51,8 +51,13 @@
 //   - Logs are files only if the backend writes to Container.LogPath.
 //   - Resizing a running container, image garbage collection, checkpoints and image
 //     volumes are not supported.
-//   - Without Support.Mounts the default token of a service account is not mounted:
-//     programs that call the API server find none.
+//   - Volumes are host directories with Support.Mounts. With Support.Files they are data:
+//     the files of configMap, secret, downwardAPI and projected volumes, which
+//     resolved.Resolver as the volumes of the agent provides; they are not written to this
+//     host, and an [Updater] has changed objects and rotated tokens without delay.
+//   - With neither the default token of a service account is not mounted: programs that call
+//     the API server find none.
+//   - Without Support.Mounts env files (fileKeyRef) do not exist.
 //
 // # Differences from the kubelet
 //

@@ -11,10 +11,12 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"k8s.io/apimachinery/pkg/types"
 	internalapi "k8s.io/cri-api/pkg/apis"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/compose"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // A service presents a Backend as a CRI runtime service to package cri. Everything that must outlive
@@ -27,9 +29,11 @@ type service struct {
 	attacher Attacher
 	stats    StatsProvider
 	puller   Puller
+	updater  Updater
 	watcher  Watcher
 	node     string
 	support  Support
+	files    volumeFiles // the volumes that are data
 
 	mu        sync.Mutex
 	created   createdInstances         // not listed by the backend yet
@@ -44,6 +48,7 @@ func newService(cfg Config) *service {
 	s := &service{
 		backend: cfg.Backend, node: cfg.Node, support: cfg.Support,
 		created:   createdInstances{dir: filepath.Join(cmp.Or(cfg.Engine.Dirs.Root, "/var/lib/kubelet"), "created"), log: cfg.Engine.Logger},
+		files:     volumeFiles{pods: map[types.UID]map[string]*runtime.Content{}, updated: map[string]map[string]*runtime.Content{}},
 		sandboxes: map[string]sandboxRecord{}, stopped: map[string]bool{}, ids: map[string]string{},
 	}
 	if s.created.log == nil {
@@ -54,6 +59,7 @@ func newService(cfg Config) *service {
 	s.attacher, _ = compose.As[Attacher](cfg.Backend)
 	s.stats, _ = compose.As[StatsProvider](cfg.Backend)
 	s.puller, _ = compose.As[Puller](cfg.Backend)
+	s.updater, _ = compose.As[Updater](cfg.Backend)
 	s.watcher, _ = compose.As[Watcher](cfg.Backend)
 	return s
 }
