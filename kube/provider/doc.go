@@ -9,6 +9,9 @@
 // restarts with back-off, graceful termination, probes, phase, conditions and the
 // delivery of statuses.
 //
+// With a runtime that copies files (runtime/containers with Support.Files), Config.Volumes is a
+// resolved.Resolver: changed objects and rotated tokens reach running pods.
+//
 // virtual-kubelet keeps the node object, its lease, the watch of pods, environment
 // variables from ConfigMaps and Secrets, and the HTTP server.
 //

@@ -34,11 +34,15 @@
 //     does not start a container twice.
 //   - A service that deletes ended jobs while their pod exists loses their exit codes and
 //     restart counts, and a pod with the restart policy Never may run again.
-//   - Jobs have no order, no volumes and no hooks: pods with init containers or sidecars, and
-//     containers with volumes or lifecycle hooks, are not started. They wait with the reason
+//   - Jobs have no order and no hooks: pods with init containers or sidecars, and
+//     containers with lifecycle hooks, are not started. They wait with the reason
 //     CreateContainerConfigError, and the message names what is not supported.
-//   - The token of the service account, which Kubernetes mounts into every container, is left
-//     out: jobs do not get it. Ephemeral containers are jobs as well.
+//   - With Config.Resolver a job has its environment, the files of ConfigMap, Secret,
+//     downwardAPI and projected volumes and its pull credentials as values, those of the time of
+//     its submission: a token is not replaced while the job runs. Without it, containers with
+//     volumes are not started, and the token of the service account, which Kubernetes mounts into
+//     every container, is left out.
+//   - Ephemeral containers are jobs as well.
 //   - There are no addresses, commands and statistics. Logs are those of a [Logger].
 //   - Each operation on a pod lists all jobs of the service once, about ten times in the life
 //     of a pod; besides, they are listed once per second. A service with a rate limit should

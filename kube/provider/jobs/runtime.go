@@ -15,12 +15,18 @@ import (
 	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
+	"github.com/kubeparts/kubeparts/runtime/resolved"
 )
 
 // A Config configures a Runtime. Service is required.
 type Config struct {
 	// Service runs the jobs.
 	Service Service
+
+	// Resolver resolves the environment, the files of volumes and the pull credentials of jobs when they
+	// are submitted. If nil, Job.Resolved is nil: variables that virtual-kubelet has not resolved
+	// have no value, and containers with volumes are not started.
+	Resolver *resolved.Resolver
 
 	// Backoff delays restarts of containers. The zero value delays as the kubelet does.
 	Backoff plan.BackoffConfig
@@ -104,10 +110,13 @@ func (r *Runtime) start(ctx context.Context, pod *v1.Pod, attempt uint32, st *pl
 			res.RetryAt = st.NotBefore
 		}
 		act(res, runtime.StartContainer, st.Name, "CrashLoopBackOff", errors.New(st.BackoffMessage(pod)))
-	case unsupported(st.Container) != nil:
-		act(res, runtime.StartContainer, st.Name, "CreateContainerConfigError", unsupported(st.Container))
 	default:
-		err := r.cfg.Service.Submit(ctx, jobOf(pod, attempt, st, pod.Annotations[runtime.ConfigSourceAnnotation]))
+		job := jobOf(pod, attempt, st, pod.Annotations[runtime.ConfigSourceAnnotation])
+		if err := r.resolve(ctx, pod, &job); err != nil {
+			act(res, runtime.StartContainer, st.Name, "CreateContainerConfigError", err)
+			return
+		}
+		err := r.cfg.Service.Submit(ctx, job)
 		if err == nil || ctx.Err() != nil { // it may have been queued
 			r.backoff.Started(pod, *st, time.Now())
 		}
@@ -118,14 +127,35 @@ func (r *Runtime) start(ctx context.Context, pod *v1.Pod, attempt uint32, st *pl
 // tokenPath is where Kubernetes mounts the token of the service account into every container.
 const tokenPath = "/var/run/secrets/kubernetes.io/serviceaccount"
 
-// unsupported returns an error that names what a job cannot do of the container.
-func unsupported(c *v1.Container) error {
-	mounted := slices.ContainsFunc(c.VolumeMounts, func(m v1.VolumeMount) bool { return m.MountPath != tokenPath })
-	switch {
-	case mounted || len(c.VolumeDevices) > 0:
-		return errors.New("jobs do not support volumes")
-	case c.Lifecycle != nil && (c.Lifecycle.PostStart != nil || c.Lifecycle.PreStop != nil):
+// resolve sets what the container of the job refers to. The error names what a job cannot do of it.
+func (r *Runtime) resolve(ctx context.Context, pod *v1.Pod, job *Job) error {
+	c := job.Container
+	if len(c.VolumeDevices) > 0 {
+		return errors.New("jobs do not support block devices")
+	}
+	if c.Lifecycle != nil && (c.Lifecycle.PostStart != nil || c.Lifecycle.PreStop != nil) {
 		return errors.New("jobs do not support lifecycle hooks")
+	}
+	if r.cfg.Resolver == nil {
+		if slices.ContainsFunc(c.VolumeMounts, func(m v1.VolumeMount) bool { return m.MountPath != tokenPath }) {
+			return errors.New("jobs do not support volumes")
+		}
+		return nil
+	}
+	p, err := r.cfg.Resolver.Resolve(ctx, pod)
+	if err != nil {
+		return err
+	}
+	job.Resolved = p.Container(c.Name)
+	if job.Resolved.Err != nil {
+		return job.Resolved.Err
+	}
+	for _, m := range job.Resolved.Mounts {
+		v := p.Volume(m.Volume)
+		if v == nil {
+			return fmt.Errorf("jobs do not support volume %q: it does not consist of files", m.Volume)
+		}
+		job.Volumes = append(job.Volumes, *v)
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/runtime/resolved"
 )
 
 // A Service runs jobs. It must be safe for concurrent use. If ctx is done, its methods return
@@ -46,6 +48,12 @@ type Job struct {
 	// Container has the image, the command, the variables and the resources. It must not be
 	// modified.
 	Container *v1.Container
+
+	// Resolved has the command and the variables of Container without references, its mounts and the
+	// credentials for its image; nil without Config.Resolver. Volumes are those that it mounts, one for
+	// each of its mounts. They are those of the submission: a restart has current ones.
+	Resolved *resolved.Container
+	Volumes  []resolved.Volume
 }
 
 // A Status is the state of a job. It is in the queue until Started, and runs until Ended; a job
