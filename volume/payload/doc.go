@@ -4,7 +4,8 @@
 // # Behavior
 //
 // [ConfigMap], [Secret] and [DownwardAPI] turn one source into an
-// [atomic.Payload]; [Projected] merges several, in order. [TrustAnchors] merges certificates.
+// [atomic.Payload]; [Projected] merges several, in order; a
+// [Fetcher] fetches what they refer to. [TrustAnchors] merges certificates.
 //
 // # Usage
 //
