@@ -44,6 +44,13 @@ func (o *objects) set(key string, object any) {
 	o.all[key] = object
 }
 
+// count returns the number of fetched objects.
+func (o *objects) count() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.fetched
+}
+
 func (o *objects) get(key string) (any, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -274,11 +281,11 @@ func TestTokensAreRotatedAtTheKubeletsTime(t *testing.T) {
 				values := followed(t, resolverOf(t, o, issue), web())
 				got, _ := values()
 				require.Len(t, got, 1)
-				fetched := o.fetched
+				fetched := o.count()
 				time.Sleep(c.due - 11*time.Second) // the jitter is at most 10 s
 				got, _ = values()
 				require.Len(t, got, 1)
-				assert.Equal(t, fetched, o.fetched, "objects are not polled")
+				assert.Equal(t, fetched, o.count(), "objects are not polled")
 				time.Sleep(11 * time.Second)
 				got, errs := values()
 				require.Len(t, got, 2)
@@ -332,16 +339,16 @@ func TestChangedObjectsAreFollowed(t *testing.T) {
 		assert.Equal(t, []string{"level -rw-r--r-- 2000 info"}, show(got[1].Volume("config").Files))
 		assert.Equal(t, []string{"--level=info"}, got[1].Container("main").Args)
 
-		fetched := o.fetched
+		fetched := o.count()
 		r.ObjectChanged(payload.KindConfigMap, "shop", "other")
 		r.ObjectChanged(payload.KindSecret, "elsewhere", "db")
 		got, _ = values()
 		assert.Len(t, got, 2)
-		assert.Equal(t, fetched, o.fetched, "other objects")
+		assert.Equal(t, fetched, o.count(), "other objects")
 		r.ObjectChanged(payload.KindSecret, "shop", "db") // the same content
 		got, _ = values()
 		assert.Len(t, got, 2)
-		assert.Greater(t, o.fetched, fetched)
+		assert.Greater(t, o.count(), fetched)
 	})
 }
 
