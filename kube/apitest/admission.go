@@ -44,14 +44,29 @@ type Attempt struct {
 // A User is the user of a request.
 type User struct {
 	Name   string
+	UID    string
 	Groups []string
+	Extra  map[string][]string
+}
+
+// userKey is the key of a context's User.
+type userKey struct{}
+
+// WithUser returns a context whose requests are those of a user: for a handler that
+// authenticates requests before it passes them to a [Server].
+func WithUser(ctx context.Context, u User) context.Context {
+	return context.WithValue(ctx, userKey{}, u)
 }
 
 // admin is the user of requests without a client certificate.
 var admin = User{Name: "system:admin", Groups: []string{"system:masters", "system:authenticated"}}
 
-// userOf returns the user that a request impersonates, or that its client certificate names.
+// userOf returns the user of the context, the user that a request impersonates, or the one
+// that its client certificate names.
 func userOf(r *http.Request) User {
+	if u, ok := r.Context().Value(userKey{}).(User); ok {
+		return u
+	}
 	if name := r.Header.Get("Impersonate-User"); name != "" {
 		return User{Name: name, Groups: append(r.Header.Values("Impersonate-Group"), "system:authenticated")}
 	}
@@ -121,7 +136,7 @@ func (s *Server) mutate(r *request, old, next object) error {
 		return nil
 	}
 	if !s.Raw && r.Subresource == "" {
-		setDefaults(next)
+		s.complete(next)
 	}
 	return r.custom(next) // prunes and defaults what was changed
 }

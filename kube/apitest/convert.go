@@ -1,6 +1,7 @@
 package apitest
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 
@@ -56,6 +57,13 @@ func (k *kind) convert(o object, gvk schema.GroupVersionKind) (object, error) {
 	_, loose := o.(*unstructured.Unstructured)
 	if from == gvk && loose == (k.scheme == nil) {
 		return o, nil
+	}
+	if k.crd != nil && k.crd.extension != nil && from != gvk {
+		converted, err := k.crd.extension.Convert(context.TODO(), k.crd.source, o, gvk.GroupVersion())
+		if err != nil {
+			return nil, err
+		}
+		return converted.(object), nil
 	}
 	t, err := tree(o)
 	if err != nil {

@@ -27,7 +27,8 @@ type definition struct {
 	Versions []definedVersion `json:"versions"`
 
 	selectable []string
-	source     object // the definition, as it is stored
+	source     object    // the definition, as it is stored
+	extension  Extension // Server.Extension
 }
 
 // A definedVersion is a version of a custom resource.
@@ -64,6 +65,7 @@ func (s *Server) defined(k *kind, o object) {
 	if err != nil {
 		return // validated
 	}
+	d.extension = s.Extension
 	one := d.resource()
 	s.mu.Lock()
 	all := make(kinds, len(s.served)+1)

@@ -12,6 +12,17 @@ import (
 	"github.com/kubeparts/kubeparts/podsource/manifest"
 )
 
+// complete sets defaults, unless Server.Extension does, and the tolerations of pods.
+func (s *Server) complete(o object) {
+	pod, ok := o.(*v1.Pod)
+	switch {
+	case s.Extension == nil:
+		setDefaults(o)
+	case ok:
+		defaultTolerations(pod)
+	}
+}
+
 // setDefaults sets the defaults of pods, of the objects with pod templates and of a few
 // others, as documented in their Go types.
 func setDefaults(o object) {

@@ -98,6 +98,12 @@ func (s *Server) deleteNamed(r *request, opts *metav1.DeleteOptions) (answer, er
 		if !gone && same(o, next) {
 			return answer{item: was, code: http.StatusOK}, nil
 		}
+		if gone && r.kind.graceful() { // the timestamp is stored before the object is removed
+			if was = s.mark(r.kind, was, next); was == nil {
+				continue
+			}
+			next = detached(was.object)
+		}
 		if done := s.commit(r.kind, was, next); done != nil {
 			o := done.object
 			if gone {
@@ -107,6 +113,19 @@ func (s *Server) deleteNamed(r *request, opts *metav1.DeleteOptions) (answer, er
 			return s.deleted(r, o, gone), nil
 		}
 	}
+}
+
+// graceful reports whether objects have a grace period, also if it is 0.
+func (k *kind) graceful() bool { return k.plural == "pods" && k.group == "" }
+
+// mark stores next, which is to be removed, in place of was; nil if was is no longer stored.
+func (s *Server) mark(k *kind, was *item, next object) *item {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.table.of(k).all[keyOf(was.object)] != was {
+		return nil
+	}
+	return s.putLocked(k, next)
 }
 
 // unmet is the answer to a delete whose preconditions do not hold; it names the kind.

@@ -139,7 +139,7 @@ func untyped(o object) object {
 func (s *Server) presented(k *kind, o object, f format) (runtime.Object, error) {
 	switch f.as {
 	case "Table":
-		return table([]object{o}, o, f.GroupVersionKind), nil
+		return s.tabulate(k, []object{o}, o, f.GroupVersionKind)
 	case "PartialObjectMetadata", "PartialObjectMetadataList":
 		return partial(o), nil
 	}
@@ -171,7 +171,7 @@ func writeError(w http.ResponseWriter, err error) {
 		http.Error(w, err.Error(), http.StatusNotFound)
 		return
 	}
-	status := apierrors.NewInternalError(err).Status()
+	status := metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error()}
 	if known, ok := err.(apierrors.APIStatus); ok {
 		status = known.Status()
 	}

@@ -178,7 +178,10 @@ func (s *Server) serveList(r *request) ([]byte, error) {
 		for i, one := range found {
 			objects[i] = one.object
 		}
-		t := table(objects, nil, r.gvk)
+		t, err := s.tabulate(r.kind, objects, nil, r.gvk)
+		if err != nil {
+			return nil, err
+		}
 		t.ListMeta = meta
 		return encode(t, false)
 	case r.format.protobuf || r.format.as != "":

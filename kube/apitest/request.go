@@ -28,7 +28,7 @@ type request struct {
 	mime      string // of the body
 	format    format // of the response
 	warnings  []string
-	unchecked bool   // the schema of a custom resource only defaults and prunes: Server.Admission validates
+	unchecked bool   // the schema of a custom resource only defaults and prunes: Server.Extension validates
 	applied   bool   // a server-side apply, which has set the managed fields
 	internal  bool   // of the garbage collector, without admission
 	tracking  string // the subresource in the managed fields; "": Subresource
@@ -37,7 +37,7 @@ type request struct {
 // parse parses the path, the query and the headers of a request.
 func (s *Server) parse(r *http.Request) (*request, error) {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
-	req := &request{ctx: r.Context(), user: userOf(r), unchecked: s.Admission != nil, query: r.URL.Query(), mime: r.Header.Get("Content-Type")}
+	req := &request{ctx: r.Context(), user: userOf(r), unchecked: s.Extension != nil, query: r.URL.Query(), mime: r.Header.Get("Content-Type")}
 	var gv schema.GroupVersion
 	switch {
 	case len(parts) > 2 && parts[0] == "api":

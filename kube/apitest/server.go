@@ -42,10 +42,13 @@ type Server struct {
 	// conflicts with another. May be nil.
 	Admit func(c Call, old, next runtime.Object) error
 
-	// Admission decides on each write, after Admit, and validates custom resources by their
-	// schemas in place of the server. Package kube/controllers/apiserver has that of
-	// kube-apiserver. May be nil.
+	// Admission decides on each write, after Admit. Package kube/controllers/apiserver has
+	// that of kube-apiserver. May be nil.
 	Admission Admission
+
+	// Extension replaces parts of the server by those of kube-apiserver. Package
+	// kube/controllers/apiserver sets it. May be nil.
+	Extension Extension
 
 	// NoRecord does not record requests, for servers that run for a long time: Calls
 	// returns none.

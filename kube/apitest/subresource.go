@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// review answers a review. All access is permitted, because the server does not authorize;
-// token reviews are returned as they are.
+// review answers a review: that of Server.Extension. Without one, all access is permitted,
+// because the server does not authorize; token reviews are returned as they are.
 func (s *Server) review(r *request, one object) (answer, error) {
 	switch o := one.(type) {
 	case *authorizationv1.SubjectAccessReview:
@@ -28,6 +28,11 @@ func (s *Server) review(r *request, one object) (answer, error) {
 		o.Status.Allowed = true
 	case *authorizationv1.LocalSubjectAccessReview:
 		o.Status.Allowed = true
+	}
+	if s.Extension != nil {
+		if err := s.Extension.Review(r.ctx, r.Call, r.user, one); err != nil {
+			return answer{}, err
+		}
 	}
 	if err := s.admit(r, nil, one); err != nil {
 		return answer{}, err
@@ -42,6 +47,15 @@ func (s *Server) token(r *request) (answer, error) {
 		return answer{}, err
 	}
 	req := decoded.(*authenticationv1.TokenRequest)
+	if s.Extension != nil {
+		if _, err := s.get(r); err != nil {
+			return answer{}, err
+		}
+		if err := s.Extension.Review(r.ctx, r.Call, r.user, req); err != nil {
+			return answer{}, err
+		}
+		return answer{object: req, code: http.StatusCreated}, nil
+	}
 	s.mu.Lock()
 	s.table.tokens++
 	n := s.table.tokens

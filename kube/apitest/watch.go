@@ -301,7 +301,10 @@ type eventWriter struct {
 // send writes the event of an item, whose encoded form the watches share.
 func (w *eventWriter) send(d delivery) bool {
 	if w.request.format.as == "Table" && w.columns {
-		t := table([]object{d.item.object}, d.item.object, w.request.gvk)
+		t, err := w.server.tabulate(w.request.kind, []object{d.item.object}, d.item.object, w.request.gvk)
+		if err != nil {
+			return false
+		}
 		t.ColumnDefinitions = nil
 		return w.write(d.kind, t)
 	}

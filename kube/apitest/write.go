@@ -133,6 +133,9 @@ func (s *Server) createObject(r *request, one object) (answer, error) {
 	if err := s.mutateNew(r, one, generated); err != nil {
 		return answer{}, err
 	}
+	if err := s.prepare(r, nil, one); err != nil {
+		return answer{}, err
+	}
 	next, err := r.kind.convert(one, r.kind.stored())
 	if err != nil {
 		return answer{}, err
@@ -239,7 +242,7 @@ func (s *Server) initialize(k *kind, one object) {
 		o.Status.Phase = v1.ClaimPending
 	}
 	if !s.Raw {
-		setDefaults(one)
+		s.complete(one)
 		if pod, ok := one.(*v1.Pod); ok && pod.Spec.PriorityClassName == "" {
 			set(&pod.Spec.Priority, 0)
 			set(&pod.Spec.PreemptionPolicy, v1.PreemptLowerPriority)
@@ -386,16 +389,19 @@ func (s *Server) replace(r *request, was, current, edited object) (object, error
 	edited.SetDeletionTimestamp(was.GetDeletionTimestamp())
 	edited.SetDeletionGracePeriodSeconds(was.GetDeletionGracePeriodSeconds())
 	edited.SetSelfLink("")
-	if s.Admit != nil || s.Admission != nil {
+	if s.Admit != nil || s.Admission != nil || s.Extension != nil {
 		edited = edited.DeepCopyObject().(object) // it may share parts with the stored object
 	}
 	if !s.Raw && r.Subresource == "" {
-		setDefaults(edited)
+		s.complete(edited)
 	}
 	if err := s.admit(r, was, edited); err != nil {
 		return nil, err
 	}
 	if err := s.mutate(r, was, edited); err != nil {
+		return nil, err
+	}
+	if err := s.prepare(r, was, edited); err != nil {
 		return nil, err
 	}
 	next, err := r.kind.convert(edited, r.kind.stored())

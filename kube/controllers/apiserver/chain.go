@@ -7,15 +7,17 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/conversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/admission"
 	policymutating "k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
 	policyvalidating "k8s.io/apiserver/pkg/admission/plugin/policy/validating"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
-	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/client-go/discovery/cached/memory"
@@ -23,6 +25,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/restmapper"
+	"k8s.io/kubernetes/pkg/printers"
 
 	"github.com/kubeparts/kubeparts/kube/apitest"
 )
@@ -30,8 +33,8 @@ import (
 // syncTimeout limits the start of the informers.
 const syncTimeout = 30 * time.Second
 
-// Start gives api the admission and the custom resources of kube-apiserver, until stop is
-// called or ctx is done. It must be called before the first request, and sets api.Admission;
+// Start gives api the admission, the validation, the tables and the custom resources of kube-apiserver, until stop is
+// called or ctx is done. It must be called before the first request, and sets api.Admission and api.Extension;
 // further fields of api can be set before. It stores the namespaces default, kube-node-lease,
 // kube-public and kube-system and the Service kubernetes, and returns when the configurations
 // of admission that exist are in effect. In a synctest bubble, stop must be called before the bubble ends.
@@ -39,12 +42,20 @@ func Start(ctx context.Context, api *apitest.Server, cfg Config) (stop func(), e
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	if api.Admission != nil {
-		return nil, errors.New("apiserver: Server.Admission is set")
+	if api.Admission != nil || api.Extension != nil {
+		return nil, errors.New("apiserver: Server.Admission or Server.Extension is set")
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	c := &chain{schemas: newSchemas(), ips: &addresses{api: api, prefix: cfg.ServiceCIDR}}
-	api.Admission = c
+	c := &chain{
+		api: api, schemas: newSchemas(), ips: &addresses{api: api, prefix: cfg.ServiceCIDR},
+		printers: newPrinters(), converters: map[types.UID]converter{},
+	}
+	api.Admission, api.Extension = c, c
+	if c.access, err = newAccess(api, cfg); err != nil {
+		cancel()
+		return nil, err
+	}
+	c.reviews = c.reviewers()
 	putInitial(api, cfg.ServiceCIDR)
 	factory, err := c.build(ctx, api)
 	if err != nil {
@@ -67,12 +78,21 @@ func Start(ctx context.Context, api *apitest.Server, cfg Config) (stop func(), e
 	return stop, nil
 }
 
-// A chain is the admission of kube-apiserver.
+// A chain is the admission of kube-apiserver, and the extension of the server.
 type chain struct {
+	api        *apitest.Server
+	access     *access
+	reviews    map[string]rest.Creater
 	schemas    *schemas
 	ips        *addresses
 	mutating   []admission.MutationInterface   // in the order of kube-apiserver
 	validating []admission.ValidationInterface // likewise
+	strategies map[string]rest.RESTUpdateStrategy
+	printers   func() *printers.HumanReadableGenerator
+	conversion *conversion.CRConverterFactory
+
+	mu         sync.Mutex
+	converters map[types.UID]converter // by definition
 }
 
 // A plugin is what the four plugins need.
@@ -124,6 +144,10 @@ func (c *chain) build(ctx context.Context, api *apitest.Server) (informers.Share
 	hookM.InspectFeatureGates(feature.DefaultFeatureGate)
 	hookV.InspectFeatureGates(feature.DefaultFeatureGate)
 	services := newServices(factory)
+	if c.conversion, err = newConverters(services); err != nil {
+		return nil, err
+	}
+	c.strategies = newStrategies(clients)
 	hookM.SetServiceResolver(services)
 	hookV.SetServiceResolver(services)
 	for _, p := range []plugin{policyM, hookM, policyV, hookV} {
@@ -192,9 +216,6 @@ func (c *chain) Mutate(ctx context.Context, a *apitest.Attempt) error {
 
 // Validate implements [apitest.Admission].
 func (c *chain) Validate(ctx context.Context, a *apitest.Attempt) error {
-	if err := c.schemas.validate(ctx, a); err != nil {
-		return err
-	}
 	ctx = warning.WithWarningRecorder(ctx, warnings(a.Warn))
 	attributes, o := record(a), newObjects(a)
 	for _, p := range c.validating {
@@ -222,6 +243,5 @@ func record(a *apitest.Attempt) admission.Attributes {
 		name = a.Next.(metav1.Object).GetName()
 	}
 	return admission.NewAttributesRecord(a.Next, a.Old, a.Kind, a.Namespace, name,
-		a.Kind.GroupVersion().WithResource(a.Resource), a.Subresource, operation, a.Options, a.DryRun,
-		&user.DefaultInfo{Name: a.User.Name, Groups: a.User.Groups})
+		a.Kind.GroupVersion().WithResource(a.Resource), a.Subresource, operation, a.Options, a.DryRun, info(a.User))
 }

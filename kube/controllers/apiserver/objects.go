@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
 
 	"github.com/kubeparts/kubeparts/kube/apitest"
 )
@@ -91,8 +92,8 @@ func (o *objects) New(gvk schema.GroupVersionKind) (runtime.Object, error) {
 	return u, nil
 }
 
-// Default does nothing: the server sets defaults after the chain.
-func (o *objects) Default(runtime.Object) {}
+// Default sets the defaults of kinds of Kubernetes; those of schemas follow the chain.
+func (o *objects) Default(in runtime.Object) { legacyscheme.Scheme.Default(in) }
 
 // Convert copies in to out, which are of one type.
 func (o *objects) Convert(in, out, _ any) error {

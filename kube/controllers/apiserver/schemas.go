@@ -18,23 +18,16 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/apimachinery/pkg/util/validation/field"
-	admissionregistration "k8s.io/kubernetes/pkg/apis/admissionregistration/v1"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
 
 	"github.com/kubeparts/kubeparts/kube/apitest"
 )
 
-// A strategy validates the objects of one version of a custom resource.
-type strategy interface {
-	Validate(ctx context.Context, o runtime.Object) field.ErrorList
-	ValidateUpdate(ctx context.Context, o, old runtime.Object) field.ErrorList
-}
-
 // A validator has the strategies of one version, as of a generation of the definition.
 type validator struct {
 	generation     int64
-	object, status strategy
+	object, status rest.RESTUpdateStrategy
 }
 
 // schemas validates definitions, and custom resources by their schemas, with the code of
@@ -55,7 +48,6 @@ type version struct {
 func newSchemas() *schemas {
 	s := &schemas{scheme: runtime.NewScheme(), known: map[version]*validator{}}
 	install.Install(s.scheme)
-	utilruntime.Must(admissionregistration.AddToScheme(s.scheme))
 	return s
 }
 
@@ -82,10 +74,10 @@ func definition(o runtime.Object) (*apiextensionsv1.CustomResourceDefinition, er
 	return d, runtime.DefaultUnstructuredConverter.FromUnstructured(t, d)
 }
 
-// defaults sets the defaults of a definition, and of a configuration of admission.
+// defaults sets the defaults of a definition, and of kinds of Kubernetes.
 func (s *schemas) defaults(a *apitest.Attempt) error {
-	if a.Next != nil && a.Kind.Group == "admissionregistration.k8s.io" {
-		s.scheme.Default(a.Next)
+	if a.Next != nil && a.Definition == nil && !isDefinition(a) {
+		legacyscheme.Scheme.Default(a.Next)
 	}
 	if !isDefinition(a) || a.Next == nil || a.Subresource != "" {
 		return nil
@@ -113,29 +105,8 @@ func (s *schemas) defaults(a *apitest.Attempt) error {
 	return nil
 }
 
-// validate validates a definition or a custom resource.
-func (s *schemas) validate(ctx context.Context, a *apitest.Attempt) error {
-	var errs field.ErrorList
-	var err error
-	switch {
-	case a.Next == nil || a.Subresource == "scale":
-		return nil
-	case isDefinition(a) && a.Subresource == "":
-		errs, err = s.validateDefinition(ctx, a)
-	case a.Definition != nil:
-		errs, err = s.validateObject(ctx, a)
-	}
-	switch {
-	case err != nil:
-		return apierrors.NewInternalError(err)
-	case len(errs) > 0:
-		return apierrors.NewInvalid(a.Kind.GroupKind(), a.Next.(metav1.Object).GetName(), errs)
-	}
-	return nil
-}
-
-// internal returns a definition in the version that kube-apiserver validates.
-func (s *schemas) internal(o runtime.Object) (*apiextensions.CustomResourceDefinition, error) {
+// internalDefinition returns a definition in the version that kube-apiserver validates.
+func (s *schemas) internalDefinition(o runtime.Object) (*apiextensions.CustomResourceDefinition, error) {
 	d, err := definition(o)
 	if err != nil {
 		return nil, err
@@ -145,44 +116,37 @@ func (s *schemas) internal(o runtime.Object) (*apiextensions.CustomResourceDefin
 	return out, s.scheme.Convert(d, out, nil)
 }
 
-func (s *schemas) validateDefinition(ctx context.Context, a *apitest.Attempt) (field.ErrorList, error) {
-	next, err := s.internal(a.Next)
+// validateDefinition validates a definition that is written. The definition is not changed.
+func (s *schemas) validateDefinition(ctx context.Context, a *apitest.Attempt) error {
+	next, err := s.internalDefinition(a.Next)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	rules := customresourcedefinition.NewStrategy(s.scheme)
 	if a.Old == nil {
-		rules.PrepareForCreate(ctx, next)
-		for _, text := range rules.WarningsOnCreate(ctx, next) {
-			a.Warn(text)
-		}
-		return rules.Validate(ctx, next), nil
+		return before(ctx, rules, next, nil)
 	}
-	old, err := s.internal(a.Old)
+	old, err := s.internalDefinition(a.Old)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	rules.PrepareForUpdate(ctx, next, old)
-	return rules.ValidateUpdate(ctx, next, old), nil
+	return before(ctx, rules, next, old)
 }
 
-func (s *schemas) validateObject(ctx context.Context, a *apitest.Attempt) (field.ErrorList, error) {
-	next, ok := a.Next.(*unstructured.Unstructured)
-	if !ok {
+// strategy returns the strategy for a write of a custom resource, nil if the resource is that
+// of a Go type.
+func (s *schemas) strategy(a *apitest.Attempt) (rest.RESTUpdateStrategy, error) {
+	if _, ok := a.Next.(*unstructured.Unstructured); !ok {
 		return nil, nil // with a Go type: Server.Scheme
 	}
 	v, err := s.validator(a)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case a.Subresource == "status":
+		return v.status, nil
 	}
-	rules := v.object
-	if a.Subresource == "status" {
-		rules = v.status
-	}
-	if a.Old == nil {
-		return rules.Validate(ctx, next), nil
-	}
-	return rules.ValidateUpdate(ctx, next, a.Old), nil
+	return v.object, nil
 }
 
 // validator returns the validator for the version of a write.

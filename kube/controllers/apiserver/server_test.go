@@ -2,12 +2,18 @@ package apiserver_test
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"io"
+	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -32,6 +38,11 @@ type world struct {
 	*testing.T
 	url       string
 	transport http.RoundTripper
+	user      string // of requests; an administrator if empty
+	token     string // of requests
+	accept    string // header Accept
+
+	anonymous http.RoundTripper // without a certificate; transport if nil
 }
 
 // tests run against both servers, each in a namespace of its own.
@@ -43,16 +54,23 @@ var tests = map[string]func(w *world, hooks *hooks){
 	"definitions":  testDefinitions,
 	"cluster-ips":  testClusterIPs,
 	"reinvocation": testReinvocation,
+	"access":       testAccess,
+	"tokens":       testTokens,
+	"conversion":   testConversion,
+	"tables":       testTables,
+	"builtin":      testBuiltin,
+	"deletion":     testDeletion,
 }
 
 func TestServer(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			api := &apitest.Server{RequireNamespaces: true}
-			stop, err := apiserver.Start(t.Context(), api, apiserver.Config{})
+			api := &apitest.Server{RequireNamespaces: true, NoCollection: true}
+			admin, cas := newAdmin(t)
+			stop, err := apiserver.Start(t.Context(), api, apiserver.Config{RBAC: true, ClientCAs: cas})
 			require.NoError(t, err)
 			t.Cleanup(stop)
-			runTest(&world{t, "http://apitest", api}, name, test)
+			runTest(&world{T: t, url: "https://apitest", transport: &direct{apiserver.Handler(api), admin}}, name, test)
 		})
 	}
 }
@@ -64,9 +82,46 @@ func TestIntegrationControl(t *testing.T) {
 	require.NoError(t, err)
 	transport, err := rest.TransportFor(config)
 	require.NoError(t, err)
+	anonymous, err := rest.TransportFor(rest.AnonymousClientConfig(config))
+	require.NoError(t, err)
 	for name, test := range tests {
-		t.Run(name, func(t *testing.T) { runTest(&world{t, plane.URL, transport}, name, test) })
+		t.Run(name, func(t *testing.T) {
+			runTest(&world{T: t, url: plane.URL, transport: transport, anonymous: anonymous}, name, test)
+		})
 	}
+}
+
+// newAdmin returns the certificate of an administrator and its authority, as those of an envtest.
+func newAdmin(t *testing.T) (*x509.Certificate, *x509.CertPool) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "admin", Organization: []string{"system:masters"}},
+		NotAfter: time.Now().Add(time.Hour), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}, IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	require.NoError(t, err)
+	cert, err := x509.ParseCertificate(der)
+	require.NoError(t, err)
+	pool := x509.NewCertPool()
+	pool.AddCert(cert)
+	return cert, pool
+}
+
+// direct passes requests with the certificate of an administrator, or with a token, to a handler.
+type direct struct {
+	http.Handler
+	admin *x509.Certificate
+}
+
+func (d *direct) RoundTrip(r *http.Request) (*http.Response, error) {
+	r.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{d.admin}}
+	if r.Header.Get("Authorization") != "" {
+		r.TLS.PeerCertificates = nil
+	}
+	rec := httptest.NewRecorder()
+	d.ServeHTTP(rec, r)
+	return rec.Result(), nil
 }
 
 func runTest(w *world, name string, test func(*world, *hooks)) {
@@ -88,7 +143,20 @@ func (w *world) send(method, path, body string) (int, map[string]any, http.Heade
 	if method == http.MethodPatch {
 		req.Header.Set("Content-Type", "application/merge-patch+json")
 	}
-	res, err := w.transport.RoundTrip(req)
+	if w.user != "" {
+		req.Header.Set("Impersonate-User", w.user)
+	}
+	if w.accept != "" {
+		req.Header.Set("Accept", w.accept)
+	}
+	transport := w.transport
+	if w.token != "" {
+		req.Header.Set("Authorization", "Bearer "+w.token)
+		if w.anonymous != nil {
+			transport = w.anonymous
+		}
+	}
+	res, err := transport.RoundTrip(req)
 	require.NoError(w, err)
 	defer res.Body.Close()
 	var object map[string]any
@@ -98,6 +166,24 @@ func (w *world) send(method, path, body string) (int, map[string]any, http.Heade
 		object = map[string]any{"message": string(text)} // not served yet
 	}
 	return res.StatusCode, object, res.Header
+}
+
+// watch returns the events of a watch until it ends.
+func (w *world) watch(path string) []map[string]any {
+	w.Helper()
+	req, err := http.NewRequestWithContext(w.Context(), http.MethodGet, w.url+path, nil)
+	require.NoError(w, err)
+	res, err := w.transport.RoundTrip(req)
+	require.NoError(w, err)
+	defer res.Body.Close()
+	var events []map[string]any
+	for decoder := json.NewDecoder(res.Body); ; {
+		var e map[string]any
+		if decoder.Decode(&e) != nil {
+			return events
+		}
+		events = append(events, e)
+	}
 }
 
 // expect sends a request whose response has a code and, unless it is empty, a message.
@@ -140,6 +226,10 @@ func newHooks(t *testing.T) *hooks {
 
 func (h *hooks) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	h.calls.Add(1)
+	if r.URL.Path == "/convert" {
+		convert(rw, r)
+		return
+	}
 	var review admissionv1.AdmissionReview
 	if json.NewDecoder(r.Body).Decode(&review) != nil {
 		rw.WriteHeader(http.StatusBadRequest)

@@ -11,7 +11,10 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"k8s.io/client-go/util/keyutil"
 
 	"github.com/kubeparts/kubeparts/kube/apitest"
 	"github.com/kubeparts/kubeparts/kube/controllers/apiserver"
@@ -20,6 +23,7 @@ import (
 // apiFlags are the flags of kube-apiserver that have an effect.
 var apiFlags = []string{
 	"bind-address", "secure-port", "cert-dir", "tls-cert-file", "tls-private-key-file", "client-ca-file", "service-cluster-ip-range",
+	"authorization-mode", "service-account-signing-key-file", "service-account-issuer",
 }
 
 const apiHelp = `  --bind-address=ADDRESS            default 127.0.0.1
@@ -29,7 +33,10 @@ const apiHelp = `  --bind-address=ADDRESS            default 127.0.0.1
   --tls-private-key-file=FILE       likewise
   --client-ca-file=FILE             certificate authority of client certificates
   --service-cluster-ip-range=CIDR   of the cluster IPs of Services; default 10.0.0.0/24
-Other flags of kube-apiserver are accepted and have no effect. Requests are not authorized.
+  --authorization-mode=MODES        RBAC authorizes requests; other modes permit everything
+  --service-account-signing-key-file=FILE   of the tokens of ServiceAccounts
+  --service-account-issuer=URL      likewise
+Other flags of kube-apiserver are accepted and have no effect.
 `
 
 // history is the number of changes of each resource that a server keeps.
@@ -37,9 +44,9 @@ const history = 1000
 
 // newServer returns a server with the objects that kube-apiserver creates, and what stops it.
 // collect is whether it does the work of the garbage collector and the namespace controller.
-func newServer(ctx context.Context, cidr netip.Prefix, collect bool) (*apitest.Server, func(), error) {
+func newServer(ctx context.Context, cfg apiserver.Config, collect bool) (*apitest.Server, func(), error) {
 	api := &apitest.Server{RequireNamespaces: true, NoRecord: true, NoCollection: !collect, History: history}
-	stop, err := apiserver.Start(ctx, api, apiserver.Config{ServiceCIDR: cidr})
+	stop, err := apiserver.Start(ctx, api, cfg)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -55,11 +62,9 @@ func serveAPI(ctx context.Context, args []string, out, log io.Writer) error {
 	if len(ignored) > 0 {
 		_, _ = fmt.Fprintf(log, "kube-apiserver of testcluster: no effect: %s\n", strings.Join(ignored, ", "))
 	}
-	cidr := netip.Prefix{}
-	if first, _, _ := strings.Cut(values["service-cluster-ip-range"], ","); first != "" {
-		if cidr, err = netip.ParsePrefix(first); err != nil {
-			return fmt.Errorf("--service-cluster-ip-range: %w", err)
-		}
+	cfg, err := apiConfig(values)
+	if err != nil {
+		return err
 	}
 	config, err := tlsConfig(values)
 	if err != nil {
@@ -70,15 +75,46 @@ func serveAPI(ctx context.Context, args []string, out, log io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("%w: choose another port with --secure-port", err)
 	}
-	api, stop, err := newServer(ctx, cidr, false)
+	api, stop, err := newServer(ctx, cfg, false)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	return serve(ctx, listener, api, config)
+	return serve(ctx, listener, apiserver.Handler(api), config)
 }
 
-// tlsConfig returns the certificate of the server and the authority of its clients.
+// apiConfig returns the configuration of the flags.
+func apiConfig(values given) (apiserver.Config, error) {
+	cfg := apiserver.Config{
+		RBAC: slices.Contains(strings.Split(values["authorization-mode"], ","), "RBAC"), Issuer: values["service-account-issuer"],
+	}
+	if first, _, _ := strings.Cut(values["service-cluster-ip-range"], ","); first != "" {
+		var err error
+		if cfg.ServiceCIDR, err = netip.ParsePrefix(first); err != nil {
+			return cfg, fmt.Errorf("--service-cluster-ip-range: %w", err)
+		}
+	}
+	if file := values["service-account-signing-key-file"]; file != "" {
+		key, err := keyutil.PrivateKeyFromFile(file)
+		if err != nil {
+			return cfg, fmt.Errorf("--service-account-signing-key-file: %w", err)
+		}
+		cfg.TokenKey = key
+	}
+	if file := values["client-ca-file"]; file != "" {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return cfg, fmt.Errorf("--client-ca-file: %w", err)
+		}
+		cfg.ClientCAs = x509.NewCertPool()
+		if !cfg.ClientCAs.AppendCertsFromPEM(data) {
+			return cfg, fmt.Errorf("--client-ca-file: %s has no certificate in PEM", file)
+		}
+	}
+	return cfg, nil
+}
+
+// tlsConfig returns the certificate of the server.
 func tlsConfig(values given) (*tls.Config, error) {
 	cert, key := values["tls-cert-file"], values["tls-private-key-file"]
 	if cert == "" {
@@ -88,17 +124,5 @@ func tlsConfig(values given) (*tls.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: set --cert-dir to a directory with apiserver.crt and apiserver.key, as an envtest does, or use \"testcluster up\"", err)
 	}
-	config := &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
-	if file := values["client-ca-file"]; file != "" {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			return nil, fmt.Errorf("--client-ca-file: %w", err)
-		}
-		config.ClientCAs = x509.NewCertPool()
-		if !config.ClientCAs.AppendCertsFromPEM(data) {
-			return nil, fmt.Errorf("--client-ca-file: %s has no certificate in PEM", file)
-		}
-		config.ClientAuth = tls.VerifyClientCertIfGiven
-	}
-	return config, nil
+	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, ClientAuth: tls.RequestClientCert}, nil
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"sync"
@@ -20,6 +19,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kubeparts/kubeparts/kube/controllers"
+	"github.com/kubeparts/kubeparts/kube/controllers/apiserver"
 	"github.com/kubeparts/kubeparts/kube/fakenode"
 )
 
@@ -90,7 +90,7 @@ func up(ctx context.Context, args []string, out, log io.Writer) error {
 func runCluster(ctx context.Context, o options, listener net.Listener, begun time.Time, out, log io.Writer) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	api, stop, err := newServer(context.WithoutCancel(ctx), netip.Prefix{}, !o.controllers)
+	api, stop, err := newServer(context.WithoutCancel(ctx), apiserver.Config{}, !o.controllers)
 	if err != nil {
 		return err
 	}
