@@ -46,6 +46,10 @@ func (r *request) decode(scheme *runtime.Scheme, gvk schema.GroupVersionKind) (r
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(r.body, &meta); err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v", gvk.Kind, err))
 	}
+	if scheme == nil && meta.Kind == "" {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)",
+			gvk.Kind, runtime.NewMissingKindErr(string(r.body)), r.beginning()))
+	}
 	if meta.Kind == "" && meta.APIVersion == "" {
 		meta.APIVersion, meta.Kind = gvk.ToAPIVersionAndKind()
 	}
@@ -90,12 +94,24 @@ func (r *request) decodeProtobuf(scheme *runtime.Scheme, gvk schema.GroupVersion
 	return o, nil
 }
 
-func sameKind(meta metav1.TypeMeta, gvk schema.GroupVersionKind) error {
-	if version, _ := gvk.ToAPIVersionAndKind(); meta.Kind != gvk.Kind || meta.APIVersion != version {
-		return apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s): kind %q, expected %q",
-			meta.APIVersion, version, meta.Kind, gvk.Kind))
+// beginning returns the beginning of the body as kube-apiserver quotes it.
+func (r *request) beginning() string {
+	if limit := 30; len(r.body) > limit {
+		return string(r.body[:limit]) + " ..."
 	}
-	return nil
+	return string(r.body)
+}
+
+func sameKind(meta metav1.TypeMeta, gvk schema.GroupVersionKind) error {
+	version, _ := gvk.ToAPIVersionAndKind()
+	switch {
+	case meta.APIVersion != version && meta.Kind == gvk.Kind:
+		return apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)", meta.APIVersion, version))
+	case meta.APIVersion == version && meta.Kind == gvk.Kind:
+		return nil
+	}
+	return apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s): kind %q, expected %q",
+		meta.APIVersion, version, meta.Kind, gvk.Kind))
 }
 
 // unknownFields handles fields that are unknown or duplicate as the parameter

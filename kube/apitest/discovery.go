@@ -2,6 +2,8 @@ package apitest
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -227,10 +229,14 @@ func (k kinds) resourcesOf(gv schema.GroupVersion) any {
 		if one.group != gv.Group || !slices.Contains(one.served(), gv.Version) {
 			continue
 		}
-		list.APIResources = append(list.APIResources, metav1.APIResource{
+		resource := metav1.APIResource{
 			Name: one.plural, SingularName: one.singular, Kind: one.kind, Namespaced: one.namespaced, Verbs: one.verbs(),
 			ShortNames: one.short, Categories: one.categories,
-		})
+		}
+		if !one.review {
+			resource.StorageVersionHash = storageHash(one.stored())
+		}
+		list.APIResources = append(list.APIResources, resource)
 		for _, sub := range one.describedSubs() {
 			list.APIResources = append(list.APIResources, metav1.APIResource{
 				Name: one.plural + "/" + sub.name, Kind: sub.kind, Group: sub.group.Group, Version: sub.group.Version, Namespaced: one.namespaced, Verbs: sub.verbs,
@@ -241,6 +247,12 @@ func (k kinds) resourcesOf(gv schema.GroupVersion) any {
 		return nil
 	}
 	return list
+}
+
+// storageHash is kube-apiserver's hash of a stored version.
+func storageHash(gvk schema.GroupVersionKind) string {
+	sum := sha256.Sum256([]byte(gvk.Group + "/" + gvk.Version + "/" + gvk.Kind))
+	return base64.StdEncoding.EncodeToString(sum[:8])
 }
 
 // aggregated returns all resources of the core group, or of the others, at once.

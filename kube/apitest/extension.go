@@ -2,6 +2,7 @@ package apitest
 
 import (
 	"context"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -34,6 +35,9 @@ type Extension interface {
 func (s *Server) prepare(r *request, old, next object) error {
 	if s.Extension == nil || r.internal || r.Subresource == "binding" || r.Subresource == "eviction" || r.Subresource == "scale" {
 		return nil
+	}
+	if old == nil || !slices.EqualFunc(next.GetManagedFields(), old.GetManagedFields(), sameFields) {
+		dropBroken(next)
 	}
 	a, err := r.attempt(old, next)
 	if err != nil {

@@ -24,6 +24,15 @@ type position struct {
 	Name      string `json:"name"`
 }
 
+// latest is the Version of a token that continues an expired list with the present objects.
+const latest = -1
+
+// expiredToken is kube-apiserver's message for a token whose version is compacted.
+const expiredToken = "The provided continue parameter is too old to display a consistent list result. You can start a new list without the " +
+	"continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided " +
+	"token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned " +
+	"and now may show up in the list."
+
 func (p position) token() string {
 	data, err := json.Marshal(p)
 	if err != nil {
@@ -55,7 +64,7 @@ func (r *request) listing() (listing, error) {
 	}
 	if limit := get("limit"); limit != "" {
 		if l.limit, err = strconv.ParseInt(limit, 10, 64); err != nil {
-			return l, apierrors.NewBadRequest(fmt.Sprintf("limit: %v", err))
+			return l, apierrors.NewBadRequest(err.Error())
 		}
 	}
 	token := get("continue")
@@ -84,10 +93,12 @@ func (r *request) listing() (listing, error) {
 	if token != "" {
 		l.after = new(position)
 		data, err := base64.RawURLEncoding.DecodeString(token)
-		if err != nil || json.Unmarshal(data, l.after) != nil || l.after.Version <= 0 {
+		if err != nil || json.Unmarshal(data, l.after) != nil || l.after.Version <= 0 && l.after.Version != latest {
 			return l, apierrors.NewBadRequest("continue key is not valid: it was not issued by this server")
 		}
-		l.version, l.exact = l.after.Version, true
+		if l.after.Version != latest {
+			l.version, l.exact = l.after.Version, true
+		}
 	}
 	return l, nil
 }
@@ -135,11 +146,12 @@ func (s *Server) page(r *request, l listing) ([]*item, metav1.ListMeta, error) {
 	}
 	s.mu.Unlock()
 	if !ok && l.after != nil {
-		err := apierrors.NewResourceExpired("The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter.")
+		err := apierrors.NewResourceExpired(expiredToken)
+		err.ErrStatus.Continue = position{latest, l.after.Namespace, l.after.Name}.token()
 		return nil, metav1.ListMeta{}, err
 	}
 	if !ok {
-		return nil, metav1.ListMeta{}, apierrors.NewResourceExpired(fmt.Sprintf("The resourceVersion for the provided list is too old: %d", l.version))
+		return nil, metav1.ListMeta{}, apierrors.NewResourceExpired("The resourceVersion for the provided list is too old.")
 	}
 	if l.after != nil {
 		last := key{l.after.Namespace, l.after.Name}

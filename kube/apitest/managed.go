@@ -225,7 +225,7 @@ func (r *request) merged(m *managedfields.FieldManager, current object, patch *u
 		if _, ok := err.(apierrors.APIStatus); ok {
 			return nil, err
 		}
-		return nil, apierrors.NewInternalError(err)
+		return nil, err
 	}
 	if result == nil {
 		return detached(current), nil

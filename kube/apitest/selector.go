@@ -53,11 +53,11 @@ func (r *request) matcher() (*matcher, error) {
 	}
 	byLabel, err := labels.Parse(r.Labels)
 	if err != nil {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("unable to parse requirement: %v", err))
+		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	byField, err := fields.ParseSelector(r.Selector)
 	if err != nil {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("unable to parse fieldSelector: %v", err))
+		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	for _, want := range byField.Requirements() {
 		if !r.kind.selects(want.Field) {

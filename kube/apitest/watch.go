@@ -255,7 +255,7 @@ func (s *Server) serveWatch(ctx context.Context, w http.ResponseWriter, r *reque
 	for begun := false; ; begun = true {
 		pending, version, expired := s.take(me)
 		if expired {
-			status := apierrors.NewResourceExpired("too old resource version").Status()
+			status := apierrors.NewResourceExpired("The resourceVersion for the provided watch is too old.").Status()
 			status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
 			out.write(watch.Error, &status)
 			flusher.Flush()

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -375,7 +376,8 @@ func (s *Server) replace(r *request, was, current, edited object) (object, error
 	if version := edited.GetResourceVersion(); version != "" && version != "0" && version != was.GetResourceVersion() {
 		return nil, conflict(r, "the object has been modified; please apply your changes to the latest version and try again")
 	} else if version == "" && r.Verb == "update" && !r.kind.unconditional() {
-		return nil, apierrors.NewInvalid(r.kind.groupKind(), r.Name, field.ErrorList{
+		resource := schema.GroupKind{Group: r.kind.group, Kind: r.kind.plural} // as in kube-apiserver
+		return nil, apierrors.NewInvalid(resource, r.Name, field.ErrorList{
 			field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update"),
 		})
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/kubeparts/kubeparts/docs"
 	"github.com/kubeparts/kubeparts/internal/lab"
 	"github.com/kubeparts/kubeparts/kube/apitest"
-	"github.com/kubeparts/kubeparts/kube/apitest/internal/conformance"
+	"github.com/kubeparts/kubeparts/kube/internal/conformance"
 )
 
 var update = flag.Bool("update", false, "record the responses of a kube-apiserver, or write docs/apitest.md")

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/kubeparts/kubeparts/kube/apitest/internal/conformance"
+	"github.com/kubeparts/kubeparts/kube/internal/conformance"
 )
 
 // A script answers each request with the next body.

@@ -1,7 +1,9 @@
-// Package conformance compares [apitest.Server] with kube-apiserver: the same requests to
-// both, and the differences between the responses.
+// Package conformance compares API servers with kube-apiserver: the same requests to both, and
+// the differences between the responses. The tests in kube/apitest/internal/conformance compare
+// apitest.Server, those of kube/controllers/apiserver the server with the libraries of
+// Kubernetes.
 //
-// The requests are data: each file of testdata/scenarios is a scenario, a sequence of HTTP
+// The requests are data: each file of kube/apitest/internal/conformance/testdata/scenarios is a scenario, a sequence of HTTP
 // requests that build on each other, with the responses of a kube-apiserver behind each
 // request. A scenario has a namespace named after it. TestIntegrationCluster sends the
 // requests to a kube-apiserver and compares the responses with the files, so that the files

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/kubeparts/kubeparts/kube/apitest/internal/conformance"
+	"github.com/kubeparts/kubeparts/kube/internal/conformance"
 )
 
 const file = `About it.
