@@ -59,7 +59,7 @@ func (k *kind) convert(o object, gvk schema.GroupVersionKind) (object, error) {
 		return o, nil
 	}
 	if k.crd != nil && k.crd.extension != nil && from != gvk {
-		converted, err := k.crd.extension.Convert(context.TODO(), k.crd.source, o, gvk.GroupVersion())
+		converted, err := k.crd.extension.Convert(context.Background(), k.crd.source, o, gvk.GroupVersion())
 		if err != nil {
 			return nil, err
 		}

@@ -46,7 +46,7 @@ func (r *request) decode(scheme *runtime.Scheme, gvk schema.GroupVersionKind) (r
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(r.body, &meta); err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v", gvk.Kind, err))
 	}
-	if scheme == nil && meta.Kind == "" {
+	if r.kind.crd != nil && meta.Kind == "" {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)",
 			gvk.Kind, runtime.NewMissingKindErr(string(r.body)), r.beginning()))
 	}

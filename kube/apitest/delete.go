@@ -102,6 +102,7 @@ func (s *Server) deleteNamed(r *request, opts *metav1.DeleteOptions) (answer, er
 			if was = s.mark(r.kind, was, next); was == nil {
 				continue
 			}
+			time.Sleep(s.RemovalLatency)
 			next = detached(was.object)
 		}
 		if done := s.commit(r.kind, was, next); done != nil {

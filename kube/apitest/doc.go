@@ -14,8 +14,9 @@
 // Tests can inject failures: [Server].Fault determines the latency and failure of each
 // request, watches can be interrupted, and history can be compacted. Requests are recorded,
 // so that tests can count them. [Server].Admit is the admission of the test, and
-// [Server].Admission that of a package: kube/controllers/apiserver has webhooks, admission
-// policies, complete schemas of custom resources, and cluster IPs.
+// [Server].Admission that of a package. [Server].Extension replaces parts of the server by those
+// of kube-apiserver: kube/controllers/apiserver has webhooks, admission policies, validation,
+// conversion, tables, tokens, RBAC, and cluster IPs.
 //
 // # Usage
 //
@@ -48,9 +49,10 @@
 // built-in kinds; with deduced types, whose lists are atomic, for custom resources. Objects
 // of Put have none until they are applied.
 //
-// There is no authentication and no authorization: access reviews permit everything. Without
-// [Server].Admission there are no webhooks, no quotas, no service accounts or tokens that another server accepts, no
-// allocation of cluster IPs and node ports. The subresources log, exec, attach, portforward
+// There are no quotas, no node ports and no default service accounts. Without
+// kube/controllers/apiserver there is no authentication and no authorization: access reviews
+// permit everything; there are no webhooks, no tokens that another server accepts, and no
+// cluster IPs. The subresources log, exec, attach, portforward
 // and proxy result in 501 without [Server].Connect. The subresource scale cannot be applied.
 // The schemas of custom resources are checked except for CEL rules, patterns, formats and
 // combinations (oneOf, anyOf, allOf, not); versions of a custom resource are not converted

@@ -101,6 +101,14 @@ func (e *encoding) get(f format, encode func() ([]byte, error)) ([]byte, error) 
 	return data, nil
 }
 
+// drop forgets the forms, unless one is being made.
+func (e *encoding) drop() {
+	if e.mu.TryLock() {
+		e.forms = nil
+		e.mu.Unlock()
+	}
+}
+
 // encoded returns an item in a form.
 func (s *Server) encoded(i *item, f format) ([]byte, error) {
 	return i.encoding.get(f, func() ([]byte, error) {

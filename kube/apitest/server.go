@@ -60,6 +60,11 @@ type Server struct {
 	// wait for a controller.
 	NoCollection bool
 
+	// RemovalLatency is the time between the deletionTimestamp of a pod without a grace period
+	// and its removal. In a cluster it is that of a write to the store, and controllers often
+	// observe the pod in between. Zero: none.
+	RemovalLatency time.Duration
+
 	// Connect serves the subresources log, exec, attach, portforward and proxy of existing
 	// objects. If nil, they result in 501.
 	Connect func(w http.ResponseWriter, r *http.Request, c Call)

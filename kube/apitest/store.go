@@ -200,10 +200,17 @@ func (s *Server) logLocked(o *objects, e event) {
 		o.compacted = o.log[drop-1].version
 		o.log = slices.Clone(o.log[drop:])
 	}
+	if n := len(o.log) - encodedHistory; n >= 0 && o.log[n].was != nil {
+		o.log[n].was.encoding.drop()
+	}
 	for w := range o.watchers {
 		w.deliverLocked(e)
 	}
 }
+
+// encodedHistory is the number of changes of a resource whose encoded forms are kept, for
+// watches that lag behind: the forms take more memory than the objects.
+const encodedHistory = 64
 
 // since returns the events after a version; false if they are compacted.
 func (o *objects) since(version int64) ([]event, bool) {

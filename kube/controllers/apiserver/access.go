@@ -71,8 +71,8 @@ func newAccess(api *apitest.Server, cfg Config) (*access, error) {
 	a.requests = group.NewAuthenticatedGroupAdder(union.New(all...))
 	if cfg.RBAC {
 		putRoles(api)
-		rbac := rbac.New(roles{api}, roles{api}, roles{api}, roles{api})
-		a.authorizer, a.rules = masters{rbac}, rbac
+		rules := rbac.New(roles{api}, roles{api}, roles{api}, roles{api})
+		a.authorizer, a.rules = masters{rules}, rules
 	}
 	return a, nil
 }

@@ -196,7 +196,7 @@ func (c *chain) Mutate(ctx context.Context, a *apitest.Attempt) error {
 		return err
 	}
 	ctx = warning.WithWarningRecorder(ctx, warnings(a.Warn))
-	attributes, o := record(a), newObjects(a)
+	attributes, o := record(a), c.newObjects(ctx, a)
 	again := attributes.GetReinvocationContext()
 	for {
 		for _, p := range c.mutating {
@@ -217,7 +217,7 @@ func (c *chain) Mutate(ctx context.Context, a *apitest.Attempt) error {
 // Validate implements [apitest.Admission].
 func (c *chain) Validate(ctx context.Context, a *apitest.Attempt) error {
 	ctx = warning.WithWarningRecorder(ctx, warnings(a.Warn))
-	attributes, o := record(a), newObjects(a)
+	attributes, o := record(a), c.newObjects(ctx, a)
 	for _, p := range c.validating {
 		if !p.Handles(attributes.GetOperation()) {
 			continue

@@ -1,5 +1,5 @@
-// Package apiserver gives kube/apitest the admission and the custom resources of
-// kube-apiserver.
+// Package apiserver gives kube/apitest the admission, the validation, the custom resources, the
+// tables and the access control of kube-apiserver.
 //
 // # Behavior
 //
@@ -11,8 +11,12 @@
 //
 // CustomResourceDefinitions are defaulted and validated, and custom resources are validated
 // by their schemas, with the code of k8s.io/apiextensions-apiserver: patterns, formats,
-// combinations, list types, rules in CEL with transition rules, and ratcheting. Services get
-// cluster IPs.
+// combinations, list types, rules in CEL with transition rules, and ratcheting. Their versions
+// are converted by webhooks. The kinds of Kubernetes are defaulted, prepared and validated by
+// the strategies of k8s.io/kubernetes, and tables have its columns. Services get cluster IPs.
+//
+// Tokens of ServiceAccounts are signed, and reviews of tokens and of access are answered. With
+// Config.RBAC, [Handler] authorizes requests by roles and bindings.
 //
 // # Usage
 //
@@ -36,10 +40,9 @@
 // A webhook with a namespace selector, and a policy, need the Namespace object of the request,
 // also if Server.RequireNamespaces is not set.
 //
-// Versions of a custom resource are converted by the names of their fields: conversion
-// webhooks are not called. Bindings, evictions, connects and the subresource scale are not
-// subject to admission. Authorizers of CEL permit everything, as the server does. The typed
-// defaults that follow a mutation are those of apitest. Node ports are not allocated.
+// Bindings, evictions, connects and the subresource scale are not subject to admission.
+// Authorizers of CEL permit everything. Roles are not protected against escalation, and are not
+// aggregated without the controller. Node ports are not allocated.
 //
 // The package is part of the module kube/controllers, whose documentation has the lines that
 // the go.mod of its users needs. The program testcluster beside it needs none.
@@ -52,7 +55,8 @@
 //
 // # Testing
 //
-// The tests send the same requests to a kube-apiserver and expect the same responses.
+// The tests send the same requests to a kube-apiserver and expect the same responses, and
+// repeat the comparison of kube/apitest.
 //
 // # Stability
 //

@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"context"
 	"fmt"
 	"reflect"
 
@@ -14,15 +15,15 @@ import (
 )
 
 // objects implement what plugins need of the types of a write: the types of client-go, and
-// unstructured custom resources. The versions of a custom resource are equivalent, and are
-// converted by the names of their fields, as the server does.
+// unstructured custom resources, whose versions are equivalent.
 type objects struct {
 	runtime.ObjectTyper
 	runtime.EquivalentResourceMapper
+	convert func(o *unstructured.Unstructured, version schema.GroupVersion) (runtime.Object, error)
 }
 
 // newObjects returns the interfaces for a write.
-func newObjects(a *apitest.Attempt) *objects {
+func (c *chain) newObjects(ctx context.Context, a *apitest.Attempt) *objects {
 	equivalent := runtime.EquivalentResourceMapper(noEquivalents{})
 	if versions := servedVersions(a.Definition); len(versions) > 1 {
 		registry := runtime.NewEquivalentResourceRegistry()
@@ -32,7 +33,9 @@ func newObjects(a *apitest.Attempt) *objects {
 		}
 		equivalent = registry
 	}
-	return &objects{ObjectTyper: typer{}, EquivalentResourceMapper: equivalent}
+	return &objects{ObjectTyper: typer{}, EquivalentResourceMapper: equivalent, convert: func(o *unstructured.Unstructured, version schema.GroupVersion) (runtime.Object, error) {
+		return c.Convert(ctx, a.Definition, o, version)
+	}}
 }
 
 // noEquivalents is the mapper of resources with one version.
@@ -95,7 +98,7 @@ func (o *objects) New(gvk schema.GroupVersionKind) (runtime.Object, error) {
 // Default sets the defaults of kinds of Kubernetes; those of schemas follow the chain.
 func (o *objects) Default(in runtime.Object) { legacyscheme.Scheme.Default(in) }
 
-// Convert copies in to out, which are of one type.
+// Convert copies in to out, which are of one type, and converts custom resources.
 func (o *objects) Convert(in, out, _ any) error {
 	if from, ok := in.(*unstructured.Unstructured); ok {
 		to, ok := out.(*unstructured.Unstructured)
@@ -103,10 +106,15 @@ func (o *objects) Convert(in, out, _ any) error {
 			return runtime.DefaultUnstructuredConverter.FromUnstructured(from.Object, out)
 		}
 		gvk := to.GroupVersionKind()
-		to.Object = from.DeepCopy().Object
-		if gvk.Kind != "" {
-			to.SetGroupVersionKind(gvk)
+		if gvk.Kind == "" || gvk == from.GroupVersionKind() {
+			to.Object = from.DeepCopy().Object
+			return nil
 		}
+		converted, err := o.convert(from, gvk.GroupVersion())
+		if err != nil {
+			return err
+		}
+		to.Object = converted.(*unstructured.Unstructured).Object
 		return nil
 	}
 	if reflect.TypeOf(in) != reflect.TypeOf(out) {

@@ -174,7 +174,7 @@ func (c *chain) read(into runtime.Object, kind schema.GroupVersionKind, resource
 	return legacyscheme.Scheme.Convert(o, into, nil)
 }
 
-// accounts reads the objects of which tokens depend.
+// accounts reads the objects on which tokens depend.
 type accounts struct{ api *apitest.Server }
 
 func got[T any](a accounts, group, resource, namespace, name string) (T, error) {

@@ -3,12 +3,12 @@ package apiserver
 import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/client-go/kubernetes"
-	_ "k8s.io/kubernetes/pkg/apis/admissionregistration/install" // the others are those of pkg/printers
-	_ "k8s.io/kubernetes/pkg/apis/apiserverinternal/install"     // the others are those of pkg/printers
-	_ "k8s.io/kubernetes/pkg/apis/flowcontrol/install"           // the others are those of pkg/printers
-	_ "k8s.io/kubernetes/pkg/apis/networking/install"            // the others are those of pkg/printers
-	_ "k8s.io/kubernetes/pkg/apis/node/install"                  // the others are those of pkg/printers
-	_ "k8s.io/kubernetes/pkg/apis/storagemigration/install"      // the others are those of pkg/printers
+	_ "k8s.io/kubernetes/pkg/apis/admissionregistration/install"
+	_ "k8s.io/kubernetes/pkg/apis/apiserverinternal/install"
+	_ "k8s.io/kubernetes/pkg/apis/flowcontrol/install"
+	_ "k8s.io/kubernetes/pkg/apis/networking/install"
+	_ "k8s.io/kubernetes/pkg/apis/node/install"
+	_ "k8s.io/kubernetes/pkg/apis/storagemigration/install"
 	"k8s.io/kubernetes/pkg/registry/admissionregistration/mutatingadmissionpolicy"
 	"k8s.io/kubernetes/pkg/registry/admissionregistration/mutatingadmissionpolicybinding"
 	"k8s.io/kubernetes/pkg/registry/admissionregistration/mutatingwebhookconfiguration"
@@ -74,6 +74,7 @@ import (
 // newStrategies returns the strategies by which kube-apiserver prepares and validates the
 // objects of its own kinds, by resource, group and subresource. Those of
 // CustomResourceDefinitions, which have other types, and of the alpha kinds are not among them.
+// The imports of the package register the types of groups that pkg/printers does not.
 func newStrategies(clients kubernetes.Interface) map[string]rest.RESTUpdateStrategy {
 	namespaces := clients.CoreV1().Namespaces()
 	claims, groups := resourceclaim.NewStrategy(namespaces, allowed{}), podgroup.NewStrategy()

@@ -11,8 +11,10 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/client-go/util/keyutil"
 
@@ -39,13 +41,20 @@ const apiHelp = `  --bind-address=ADDRESS            default 127.0.0.1
 Other flags of kube-apiserver are accepted and have no effect.
 `
 
-// history is the number of changes of each resource that a server keeps.
-const history = 1000
+// history is the number of changes of each resource that a server keeps, and gcPercent the
+// growth of its heap between two garbage collections: several servers run at the same time.
+const (
+	history   = 250
+	gcPercent = 50
+)
+
+// removalLatency is that of a kube-apiserver with etcd.
+const removalLatency = 5 * time.Millisecond
 
 // newServer returns a server with the objects that kube-apiserver creates, and what stops it.
 // collect is whether it does the work of the garbage collector and the namespace controller.
 func newServer(ctx context.Context, cfg apiserver.Config, collect bool) (*apitest.Server, func(), error) {
-	api := &apitest.Server{RequireNamespaces: true, NoRecord: true, NoCollection: !collect, History: history}
+	api := &apitest.Server{RequireNamespaces: true, NoRecord: true, NoCollection: !collect, History: history, RemovalLatency: removalLatency}
 	stop, err := apiserver.Start(ctx, api, cfg)
 	if err != nil {
 		return nil, nil, err
@@ -75,6 +84,7 @@ func serveAPI(ctx context.Context, args []string, out, log io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("%w: choose another port with --secure-port", err)
 	}
+	debug.SetGCPercent(gcPercent)
 	api, stop, err := newServer(ctx, cfg, false)
 	if err != nil {
 		return err
