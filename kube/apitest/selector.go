@@ -59,6 +59,11 @@ func (r *request) matcher() (*matcher, error) {
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
+	if r.gvk.Group == "events.k8s.io" {
+		if byField, err = byField.Transform(storedEventField); err != nil {
+			return nil, apierrors.NewBadRequest(err.Error())
+		}
+	}
 	for _, want := range byField.Requirements() {
 		if !r.kind.selects(want.Field) {
 			return nil, apierrors.NewBadRequest(r.kind.unselectable(want.Field))
@@ -68,6 +73,19 @@ func (r *request) matcher() (*matcher, error) {
 		byField = fields.AndSelectors(byField, fields.OneTermEqualSelector("metadata.name", r.Name))
 	}
 	return &matcher{byLabel, byField, byLabel.Empty() && byField.Empty()}, nil
+}
+
+// storedEventField returns the field of core/v1 for one of events.k8s.io.
+func storedEventField(field, value string) (string, string, error) {
+	switch rest, isRegarding := strings.CutPrefix(field, "regarding."); {
+	case isRegarding:
+		return "involvedObject." + rest, value, nil
+	case field == "reportingController":
+		return "reportingComponent", value, nil
+	case strings.HasPrefix(field, "involvedObject.") || field == "reportingComponent" || field == "source":
+		return "", "", fmt.Errorf("field label not supported: %s", field)
+	}
+	return field, value, nil
 }
 
 // selects reports whether a field can be used in a selector.

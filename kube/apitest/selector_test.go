@@ -123,3 +123,20 @@ func TestResourcesAreDiscovered(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "v1.37.0-apitest", v.GitVersion)
 }
+
+func TestFieldsOfEventsHaveTheNamesOfTheirGroup(t *testing.T) {
+	api := new(apitest.Server)
+	event := func(name, kind string) *v1.Event {
+		return &v1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: name}, InvolvedObject: v1.ObjectReference{Kind: kind, Name: "a"}, Reason: "Started"}
+	}
+	api.Put(event("pod", "Pod"), event("job", "Job"))
+	client := connect(t, api.RESTConfig())
+	list, err := client.EventsV1().Events("prod").List(t.Context(), metav1.ListOptions{FieldSelector: "regarding.kind=Job,reason=Started"})
+	require.NoError(t, err)
+	require.Len(t, list.Items, 1)
+	assert.Equal(t, "job", list.Items[0].Name)
+	_, err = client.EventsV1().Events("prod").List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.kind=Job"})
+	assert.ErrorContains(t, err, "field label not supported: involvedObject.kind")
+	_, err = client.CoreV1().Events("prod").List(t.Context(), metav1.ListOptions{FieldSelector: "regarding.kind=Job"})
+	assert.ErrorContains(t, err, "field label not supported: regarding.kind")
+}

@@ -92,6 +92,7 @@ var importLimits = map[string]importLimit{
 	"internal/usernamespace":            {max: 60},
 	"internal/yamljson":                 {max: 80},
 	"kube/apitest":                      {max: 540, imports: "podsource/manifest", allow: "k8s.io/client-go"}, // 29 are the apply configurations of client-go, with the schemas of server-side apply
+	"kube/apitest/internal/conformance": {max: 10},                                                            // tests only
 	"kube/auth":                         {max: 300, imports: "compose"},
 	"kube/certs":                        {max: 610, imports: "kube/internal/pause logs", allow: "k8s.io/client-go"},        // mostly client-go's clients
 	"kube/client":                       {max: 600, imports: "compose runtime status", allow: "k8s.io/client-go"},          // mostly client-go's clients, which contain every kind
