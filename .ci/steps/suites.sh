@@ -6,7 +6,7 @@ integration_packages=(internal/lab runtime/cri/fakecri agent/statuspage/internal
 	test/integration/agent test/integration/cri test/integration/dra test/integration/imagegc test/integration/statuspage test/integration/volume)
 
 # Those with Cluster as well need a control plane; those of the last two take minutes.
-cluster_packages=(kube/client kube/apitest/internal/conformance test/kubelet test/envtest)
+cluster_packages=(kube/client kube/apitest/internal/conformance test/kubelet test/envtest test/virtualnode)
 cluster_packages_full=(test/chaos test/hollow)
 
 # Those of these packages need cgroups: v1 on the machine itself, v2 in an emulated one.

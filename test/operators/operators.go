@@ -10,10 +10,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/kubeparts/kubeparts/internal/lab"
@@ -41,17 +39,16 @@ type options struct {
 	timeout  time.Duration
 }
 
-// Run runs the program with its arguments and prints to standard output. It returns
-// flag.ErrHelp for --help, and an error if a suite cannot be built or a test that passes with
-// the control fails with testcluster.
-func Run(args []string) error {
-	o, err := parse(args, os.Stdout)
-	if err != nil {
-		return err
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	return o.run(ctx, os.Stdout)
+// Command returns the subcommand. Its exit code is 1 if a suite cannot be built, or a test that
+// passes with the control fails with testcluster.
+func Command() cli.Command {
+	return cli.NewCommand("operators", "a project's envtest suites against kube-apiserver and testcluster", parse, func(ctx context.Context, o *options, out io.Writer) int {
+		if err := o.run(ctx, out); err != nil {
+			fmt.Fprintf(os.Stderr, "operators: %v\n", err)
+			return 1
+		}
+		return 0
+	})
 }
 
 func parse(args []string, out io.Writer) (*options, error) {

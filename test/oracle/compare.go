@@ -31,7 +31,7 @@ const (
 	unclassified = "not classified"
 )
 
-// allowed are the kinds of differences that no promise forbids, with the source that permits both. A kind without an entry
+// allowed are the kinds of differences that no source forbids, with the source that permits both. A kind without an entry
 // is classified by violations only.
 var allowed = map[string]string{
 	"phases":            "API conventions: clients must not depend on intermediate states; what follows at once may be published together",
@@ -120,7 +120,7 @@ func lives(run *Recording) map[string]life {
 // which a kubelet has violated an invariant, and the other has not, is that kubelet's.
 func compareRuns(first, second *Recording) ([]Difference, error) {
 	violatedBy := func(run *Recording) (map[string]string, error) {
-		violations, err := judge(run)
+		violations, err := check(run)
 		out := map[string]string{}
 		for _, v := range violations {
 			if out[v.Pod] == "" {

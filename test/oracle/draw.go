@@ -26,7 +26,7 @@ func (o *drawOptions) flags(fs *flag.FlagSet) {
 }
 
 // draw returns the scenario of a seed. Pods live for seconds, so that many live in an hour of real time; four in ten
-// scenarios have no faults, so that latencies can be judged.
+// scenarios have no faults, so that latencies can be checked.
 func draw(seed uint64, o drawOptions) Scenario {
 	d := &drawing{Rand: rand.New(rand.NewPCG(seed, 0x0ac1e)), o: o}
 	var out Scenario

@@ -13,7 +13,7 @@ import (
 	"github.com/kubeparts/kubeparts/sim"
 )
 
-// simInvariants are the invariants of package sim that a record from outside can be judged by. The others
+// simInvariants are the invariants of package sim that a record from outside can be checked by. The others
 // are about calls between the components of an agent, about subsystems that no scenario uses, or about the
 // removal of dead containers, for which a kubelet has minutes.
 var simInvariants = []string{
@@ -24,8 +24,8 @@ var simInvariants = []string{
 	"unhealthy-restarted", "finally-ready", "startup-probe-first", "no-probe-after-exit", "sidecars-stop-last",
 }
 
-// judgedBySim returns these invariants.
-func judgedBySim() (out []sim.Invariant) {
+// checkedBySim returns these invariants.
+func checkedBySim() (out []sim.Invariant) {
 	for _, inv := range sim.Invariants() {
 		if slices.Contains(simInvariants, inv.Name) {
 			out = append(out, inv)

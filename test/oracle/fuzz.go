@@ -29,7 +29,7 @@ type Result struct {
 	Records    int           `json:"records"`
 	Took       time.Duration `json:"took"`
 	Violations []Violation   `json:"violations,omitempty"`
-	Stalled    bool          `json:"stalled,omitempty"` // the machine was too slow to judge latencies
+	Stalled    bool          `json:"stalled,omitempty"` // the machine was too slow to check latencies
 	Err        string        `json:"err,omitempty"`     // it was not played
 }
 
@@ -46,7 +46,7 @@ func fuzzCommand(ctx context.Context, args []string, out io.Writer) error {
 	lanes := fs.Int("lanes", 4, "`number` of kubelets at the same time")
 	total := fs.Duration("for", 10*time.Minute, "`time` after which no scenario is begun")
 	count := fs.Int("count", 0, "maximum `number` of scenarios; 0 means no limit")
-	all := fs.Bool("all", false, "keep all recordings, for judge, and not only some that violate an invariant")
+	all := fs.Bool("all", false, "keep all recordings, for check, and not only some that violate an invariant")
 	dir := fs.String("dir", "oracle-results", "`directory` for the results, and for scenarios that violate an invariant")
 	if _, err := parse(fs, args, 0, out); err != nil {
 		return err
@@ -119,7 +119,7 @@ func (f *fuzzer) play(ctx context.Context, seed uint64) {
 	r := Result{Seed: seed, Pods: s.Pods(), Faults: s.faultNames(), Took: time.Since(began)}
 	if err == nil {
 		r.Kubelet, r.Records, r.Stalled = run.Kubelet, len(run.Records), newView(run.Records).stalled
-		r.Violations, err = judge(run)
+		r.Violations, err = check(run)
 	}
 	if ctx.Err() != nil {
 		return
@@ -196,7 +196,7 @@ func summary(results []Result) string {
 	}
 	kubelets := slices.Sorted(maps.Keys(of))
 	var b strings.Builder
-	b.WriteString("| kubelet | scenarios | lives of pods | records | mean time | too slow to judge latencies | not played |\n|---|---|---|---|---|---|---|\n")
+	b.WriteString("| kubelet | scenarios | lives of pods | records | mean time | too slow to check latencies | not played |\n|---|---|---|---|---|---|---|\n")
 	for _, k := range kubelets {
 		s := of[k]
 		fmt.Fprintf(&b, "| %s | %d | %d | %d | %v | %d | %d |\n", k, s.scenarios, s.pods, s.records, (s.took / time.Duration(max(s.scenarios, 1))).Round(time.Second), s.stalled, s.failed)

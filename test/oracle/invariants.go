@@ -18,7 +18,7 @@ import (
 type Invariant struct {
 	Name        string
 	Description string // one sentence
-	Promise     string // where Kubernetes documents it
+	Source      string // where Kubernetes documents it
 
 	// check returns how a record violates the invariant, with the pod of each violation. Nil: the invariant is of
 	// package sim.
@@ -52,14 +52,14 @@ func (v Violation) String() string {
 // Invariants returns all invariants: those of this package and those of package sim.
 func Invariants() []Invariant {
 	out := slices.Concat(statusInvariants(), lifeInvariants())
-	for _, inv := range judgedBySim() {
-		out = append(out, Invariant{Name: inv.Name, Description: inv.Description, Promise: "package sim, rules " + cmp.Or(inv.Rules, "none")})
+	for _, inv := range checkedBySim() {
+		out = append(out, Invariant{Name: inv.Name, Description: inv.Description, Source: "package sim, rules " + cmp.Or(inv.Rules, "none")})
 	}
 	return out
 }
 
-// judge returns the violations of a recording, at most one for each invariant and pod, in order of time.
-func judge(run *Recording) ([]Violation, error) {
+// check returns the violations of a recording, at most one for each invariant and pod, in order of time.
+func check(run *Recording) ([]Violation, error) {
 	s, err := ParseScenario(run.Scenario)
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func judge(run *Recording) ([]Violation, error) {
 			out = append(out, v)
 		}
 	}
-	t, checker := newTranslator(s), sim.NewChecker(judgedBySim(), true)
+	t, checker := newTranslator(s), sim.NewChecker(checkedBySim(), true)
 	v := newView(run.Records)
 	own := Invariants()
 	for i := range run.Records {
@@ -185,7 +185,7 @@ func newView(records []Record) *view {
 }
 
 // A kubelet that has too little of the processor is slow in everything: if more than slowShare of the pods have
-// no first status after slowStart, without faults before, latencies are not judged.
+// no first status after slowStart, without faults before, latencies are not checked.
 const (
 	slowStart = 5 * time.Second
 	slowShare = 0.05
@@ -234,7 +234,7 @@ func (v *view) of(uid types.UID) *podView {
 	return p
 }
 
-// calm reports whether latencies are judged: no fault has had an effect since a time.
+// calm reports whether latencies are checked: no fault has had an effect since a time.
 func (v *view) calm(since time.Duration) bool { return v.agent && !v.stalled && v.calmAt <= since }
 
 func (v *view) apply(r *Record) {

@@ -17,51 +17,51 @@ func lifeInvariants() []Invariant {
 	return []Invariant{{
 		Name: "deadline-enforced", check: onEachPod(deadlineEnforced),
 		Description: "without faults, a pod is terminal at most 30 seconds after its activeDeadlineSeconds and its grace period",
-		Promise:     "API reference, PodSpec.activeDeadlineSeconds: the system will actively try to mark it failed and kill associated containers",
+		Source:      "API reference, PodSpec.activeDeadlineSeconds: the system will actively try to mark it failed and kill associated containers",
 	}, {
 		Name: "deletion-in-time", check: onEachPod(deletionInTime),
 		Description: "without faults, a deleted pod is gone at most 30 seconds after its grace period",
-		Promise:     "Pod lifecycle, Termination of Pods: once the grace period is over, remaining processes are killed, and the Pod is deleted from the API server",
+		Source:      "Pod lifecycle, Termination of Pods: once the grace period is over, remaining processes are killed, and the Pod is deleted from the API server",
 	}, {
 		Name: "no-stuck-pod", check: onSettledPod(noStuckPod),
 		Description: "finally, a pod that is neither terminal nor deleted has a running container, or one that is in back-off",
-		Promise:     "Pod lifecycle, Pod lifetime: Pods run until their containers terminate; phases Pending, Running, Succeeded and Failed",
+		Source:      "Pod lifecycle, Pod lifetime: Pods run until their containers terminate; phases Pending, Running, Succeeded and Failed",
 	}, {
 		Name: "terminal-when-done", check: onSettledPod(terminalWhenDone),
 		Description: "finally, a pod whose containers have terminated and must not restart is Succeeded or Failed",
-		Promise:     "Pod lifecycle, Pod phase; Init containers: if an init container fails and the policy is Never, the Pod is failed",
+		Source:      "Pod lifecycle, Pod phase; Init containers: if an init container fails and the policy is Never, the Pod is failed",
 	}, {
 		Name: "observed-generation-catches-up", check: onSettledPod(observedGenerationCatchesUp),
 		Description: "finally, status.observedGeneration is metadata.generation",
-		Promise:     "API reference, PodStatus.observedGeneration: the generation of the spec that the status reflects",
+		Source:      "API reference, PodStatus.observedGeneration: the generation of the spec that the status reflects",
 	}, {
 		Name: "grace-period-given", check: gracePeriodGiven,
 		Description: "a container of a deleted pod is not killed before the end of its grace period",
-		Promise:     "Pod lifecycle, Termination of Pods: when the grace period expires, the kubelet triggers forcible shutdown",
+		Source:      "Pod lifecycle, Termination of Pods: when the grace period expires, the kubelet triggers forcible shutdown",
 	}, {
 		Name: "grace-period-not-exceeded", check: graceNotExceeded,
 		Description: "a container of a deleted pod is stopped with a timeout of at most its grace period, which is at least 2 seconds",
-		Promise:     "Pod lifecycle, Termination of Pods: the grace period includes the time of the stop",
+		Source:      "Pod lifecycle, Termination of Pods: the grace period includes the time of the stop",
 	}, {
 		Name: "no-start-while-deleting", check: noStartWhileDeleting,
 		Description: "no container starts 10 seconds or more after the deletion of its pod was requested",
-		Promise:     "Pod lifecycle, Termination of Pods: the kubelet begins the local Pod shutdown process as soon as it observes the deletion",
+		Source:      "Pod lifecycle, Termination of Pods: the kubelet begins the local Pod shutdown process as soon as it observes the deletion",
 	}, {
 		Name: "ephemeral-runs-once", check: ephemeralRunsOnce,
 		Description: "an ephemeral container is started once",
-		Promise:     "Ephemeral containers: they will never be automatically restarted",
+		Source:      "Ephemeral containers: they will never be automatically restarted",
 	}, {
 		Name: "restart-has-back-off", check: restartHasBackOff,
 		Description: "a container that has failed three times by itself does not restart within 5 seconds of its exit, in whatever sandbox",
-		Promise:     "Pod lifecycle, How Pods handle problems with containers: restarts have an exponential back-off delay (10s, 20s, 40s, …)",
+		Source:      "Pod lifecycle, How Pods handle problems with containers: restarts have an exponential back-off delay (10s, 20s, 40s, …)",
 	}, {
 		Name: "kubelet-keeps-running", check: kubeletKeepsRunning,
 		Description: "without faults, the kubelet does not exit by itself",
-		Promise:     "kubelet: it works as a daemon",
+		Source:      "kubelet: it works as a daemon",
 	}, {
 		Name: "no-orphans", check: noOrphans,
 		Description: "finally, no container of a deleted pod runs",
-		Promise:     "Pod lifecycle, Termination of Pods: the kubelet removes the containers of deleted Pods",
+		Source:      "Pod lifecycle, Termination of Pods: the kubelet removes the containers of deleted Pods",
 	}}
 }
 

@@ -13,51 +13,51 @@ func statusInvariants() []Invariant {
 	return []Invariant{{
 		Name: "ready-implies-running", check: onVersion(readyImpliesRunning),
 		Description: "a pod is Ready only if all of its regular containers run and are ready, and ContainersReady is true",
-		Promise:     "Pod lifecycle, Pod conditions: Ready means that the Pod can serve requests, ContainersReady that all containers are ready",
+		Source:      "Pod lifecycle, Pod conditions: Ready means that the Pod can serve requests, ContainersReady that all containers are ready",
 	}, {
 		Name: "ready-implies-started", check: onVersion(readyImpliesStarted),
 		Description: "a container is ready only if its startup probe has succeeded in the same instance",
-		Promise:     "API reference, ContainerStatus.started: false until the startup probe has passed; Probes: all other probes are disabled until then",
+		Source:      "API reference, ContainerStatus.started: false until the startup probe has passed; Probes: all other probes are disabled until then",
 	}, {
 		Name: "initializing-is-pending", check: onVersion(initializingIsPending),
 		Description: "a pod whose condition Initialized is false is not Running",
-		Promise:     "Init containers, Detailed behavior: a Pod that is initializing is in the Pending state and has the condition Initialized set to false",
+		Source:      "Init containers, Detailed behavior: a Pod that is initializing is in the Pending state and has the condition Initialized set to false",
 	}, {
 		Name: "phase-never-regresses", check: onVersion(phaseNeverRegresses),
 		Description: "a pod becomes Pending after it was Running at most once for each loss of its sandbox",
-		Promise:     "Pod lifecycle, Pod phase",
+		Source:      "Pod lifecycle, Pod phase",
 	}, {
 		Name: "start-time-stable", check: onVersion(startTimeStable),
 		Description: "status.startTime does not change",
-		Promise:     "API reference, PodStatus.startTime: when the object was acknowledged by the kubelet",
+		Source:      "API reference, PodStatus.startTime: when the object was acknowledged by the kubelet",
 	}, {
 		Name: "transition-time", check: onVersion(transitionTime),
 		Description: "the lastTransitionTime of Initialized, PodReadyToStartContainers and PodScheduled changes only with the status of the condition",
-		Promise:     "API reference, PodCondition.lastTransitionTime: the last time the condition transitioned from one status to another",
+		Source:      "API reference, PodCondition.lastTransitionTime: the last time the condition transitioned from one status to another",
 	}, {
 		Name: "restart-count-of-instance", check: onVersion(restartCountOfInstance),
 		Description: "the restartCount that is reported with an instance is the number of instances before it",
-		Promise:     "API reference, ContainerStatus.restartCount: the number of times the container has been restarted",
+		Source:      "API reference, ContainerStatus.restartCount: the number of times the container has been restarted",
 	}, {
 		Name: "exit-reported-once", check: onVersion(exitReportedOnce),
 		Description: "what is reported of the end of an instance (code, reason, time) does not change",
-		Promise:     "Pod lifecycle, Container states: Terminated has the reason, the exit code, and the start and finish time of that period of execution",
+		Source:      "Pod lifecycle, Container states: Terminated has the reason, the exit code, and the start and finish time of that period of execution",
 	}, {
 		Name: "succeeded-means-success", check: onVersion(succeededMeansSuccess),
 		Description: "a pod that is Succeeded, and was not deleted, has only containers that have exited by themselves with 0, and no reason of a failure",
-		Promise:     "Pod lifecycle, Pod phase: Succeeded means that all containers have terminated in success, and will not be restarted",
+		Source:      "Pod lifecycle, Pod phase: Succeeded means that all containers have terminated in success, and will not be restarted",
 	}, {
 		Name: "failed-means-failure", check: onVersion(failedMeansFailure),
 		Description: "a pod that is Failed without a reason, and was not deleted, has a container that has failed or has not run",
-		Promise:     "Pod lifecycle, Pod phase: Failed means that at least one container has terminated in failure",
+		Source:      "Pod lifecycle, Pod phase: Failed means that at least one container has terminated in failure",
 	}, {
 		Name: "observed-generation-sane", check: onVersion(observedGenerationSane),
 		Description: "status.observedGeneration never exceeds metadata.generation and never decreases",
-		Promise:     "API reference, PodStatus.observedGeneration",
+		Source:      "API reference, PodStatus.observedGeneration",
 	}, {
 		Name: "hook-before-running", check: onVersion(hookBeforeRunning),
 		Description: "a container is reported as running only after its postStart hook has succeeded",
-		Promise:     "Container lifecycle hooks: the container's status is not set to RUNNING until the postStart handler completes",
+		Source:      "Container lifecycle hooks: the container's status is not set to RUNNING until the postStart handler completes",
 	}}
 }
 

@@ -124,7 +124,7 @@ func (p *player) nodeReady(ctx context.Context) (version string, err error) {
 	}
 }
 
-// watchClock records if the machine is too slow to judge latencies.
+// watchClock records if the machine is too slow to check latencies.
 func (p *player) watchClock(ctx context.Context) {
 	for ctx.Err() == nil {
 		began := time.Now()

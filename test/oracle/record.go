@@ -36,7 +36,7 @@ const (
 	markQuiet   = "quiet"   // no step has an effect any longer
 	markSettled = "settled" // the pods should have reached their final state
 	markEnded   = "ended"   // the remaining pods have been deleted
-	markStalled = "stalled" // the machine was too slow: latencies are not judged
+	markStalled = "stalled" // the machine was too slow: latencies are not checked
 )
 
 // An Agent is a change of the process of the kubelet.

@@ -21,13 +21,13 @@ import (
 // ErrViolated is returned by Run if a kubelet has violated an invariant.
 var ErrViolated = errors.New("an invariant was violated")
 
-const usage = `oracle plays scenarios on a kubelet, over a CRI runtime in memory, and judges what can be observed from
+const usage = `oracle plays scenarios on a kubelet, over a CRI runtime in memory, and checks what can be observed from
 outside. docs/oracle.md describes scenarios and invariants.
 
   oracle run FILE --kubelet PATH          play a scenario; print the timeline and the violations
   oracle fuzz --kubelet PATH --for 1h     play drawn scenarios; keep those that violate an invariant
   oracle shrink FILE --kubelet PATH       make a violating scenario smaller
-  oracle judge FILE                       judge what 'run --save' or fuzz has recorded; also a directory
+  oracle check FILE                       check what 'run --save' or fuzz has recorded; also a directory
   oracle compare FILE FILE                classify the differences of two recordings of a scenario; also of directories
   oracle summary FILE...                  print the tables of results of fuzz
   oracle draw --seed N                    print a drawn scenario
@@ -39,14 +39,14 @@ mounts. 'oracle COMMAND --help' lists the flags. The exit code is 1 if an invari
 
 // commands are the subcommands.
 var commands = map[string]func(ctx context.Context, args []string, out io.Writer) error{
-	"run": runCommand, "play": playCommand, "draw": drawCommand, "fuzz": fuzzCommand, "judge": judgeCommand,
+	"run": runCommand, "play": playCommand, "draw": drawCommand, "fuzz": fuzzCommand, "check": checkCommand,
 	"invariants": invariantsCommand, "summary": summaryCommand, "shrink": shrinkCommand, "compare": compareCommand,
 }
 
 // Command returns the subcommand of the program of this module.
 func Command() cli.Command {
 	parse := func(args []string, _ io.Writer) ([]string, error) { return args, nil }
-	return cli.NewCommand("oracle", "drawn scenarios on a kubelet over a runtime in memory, judged by invariants", parse, func(ctx context.Context, args []string, out io.Writer) int {
+	return cli.NewCommand("oracle", "drawn scenarios on a kubelet over a runtime in memory, checked by invariants", parse, func(ctx context.Context, args []string, out io.Writer) int {
 		switch err := Run(ctx, args, out); {
 		case err == nil, errors.Is(err, flag.ErrHelp):
 			return 0
@@ -236,7 +236,7 @@ func runCommand(ctx context.Context, args []string, out io.Writer) error {
 
 // report prints the timeline and the violations of a recording.
 func report(run *Recording, svgFile string, out io.Writer) error {
-	violations, err := judge(run)
+	violations, err := check(run)
 	if err != nil {
 		return err
 	}

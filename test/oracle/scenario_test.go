@@ -140,7 +140,7 @@ func TestTheTimelineShowsTheViolation(t *testing.T) {
 	p := newTape(t)
 	planted["succeeded-means-success"](p)
 	run := &Recording{Kubelet: "v1", Records: p.records}
-	violations, err := judge(run)
+	violations, err := check(run)
 	require.NoError(t, err)
 	require.Len(t, violations, 1)
 	var text strings.Builder
@@ -181,16 +181,16 @@ func TestRecordingsAreSavedAndLoaded(t *testing.T) {
 		require.NoError(t, saveRecording(file, &Recording{Records: p.records}))
 		run, err := loadRecording(file)
 		require.NoError(t, err)
-		violations, err := judge(run)
+		violations, err := check(run)
 		require.NoError(t, err)
 		assert.Contains(t, names(violations), "one-live-instance", name)
 	}
 }
 
 func TestStepsOfSimAreThoseOfTheOracle(t *testing.T) {
-	for _, inv := range judgedBySim() {
+	for _, inv := range checkedBySim() {
 		assert.Contains(t, simInvariants, inv.Name)
 	}
-	assert.Len(t, judgedBySim(), len(simInvariants), "each name is an invariant of package sim")
+	assert.Len(t, checkedBySim(), len(simInvariants), "each name is an invariant of package sim")
 	assert.NotEmpty(t, sim.Invariants())
 }

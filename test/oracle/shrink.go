@@ -146,7 +146,7 @@ func (t *trier) violation(s Scenario) (*Violation, error) {
 	if err != nil {
 		return nil, err
 	}
-	violations, err := judge(run)
+	violations, err := check(run)
 	if err != nil {
 		return nil, err
 	}

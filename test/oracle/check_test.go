@@ -475,12 +475,12 @@ func TestEachInvariantFindsAPlantedViolation(t *testing.T) {
 	for _, inv := range Invariants() {
 		t.Run(inv.Name, func(t *testing.T) {
 			assert.NotEmpty(t, inv.Description)
-			assert.NotEmpty(t, inv.Promise)
+			assert.NotEmpty(t, inv.Source)
 			plant := planted[inv.Name]
 			require.NotNil(t, plant, "no record violates it")
 			p := newTape(t)
 			plant(p)
-			violations, err := judge(&Recording{Records: p.records})
+			violations, err := check(&Recording{Records: p.records})
 			require.NoError(t, err)
 			assert.Contains(t, names(violations), inv.Name)
 		})
@@ -516,13 +516,13 @@ func TestAnOrdinaryLifeViolatesNothing(t *testing.T) {
 	p.status(v1.PodFailed, has(v1.PodReady, v1.ConditionFalse, 2), has(v1.ContainersReady, v1.ConditionFalse, 2), with(exited("a", 143)))
 	p.gone()
 	p.mark(markEnded)
-	violations, err := judge(&Recording{Records: p.records})
+	violations, err := check(&Recording{Records: p.records})
 	require.NoError(t, err)
 	assert.Empty(t, violations)
 }
 
-// Latencies are not judged while faults have an effect, nor on a machine that is too slow.
-func TestLatenciesAreNotJudgedWithFaultsOrOnASlowMachine(t *testing.T) {
+// Latencies are not checked while faults have an effect, nor on a machine that is too slow.
+func TestLatenciesAreNotCheckedWithFaultsOrOnASlowMachine(t *testing.T) {
 	for name, disturb := range map[string]func(p *tape){
 		"a fault":      func(p *tape) { p.step("0s fault api kind=error for=30s") },
 		"a stall":      func(p *tape) { p.mark(markStalled) },
@@ -536,7 +536,7 @@ func TestLatenciesAreNotJudgedWithFaultsOrOnASlowMachine(t *testing.T) {
 		p.deleting(2)
 		p.wait(time.Minute)
 		p.mark(markQuiet)
-		violations, err := judge(&Recording{Records: p.records})
+		violations, err := check(&Recording{Records: p.records})
 		require.NoError(t, err)
 		assert.NotContains(t, names(violations), "deletion-in-time", name)
 	}

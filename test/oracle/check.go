@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// judgeCommand judges what 'run --save' or fuzz has recorded: one recording, or all of a directory.
-func judgeCommand(_ context.Context, args []string, out io.Writer) error {
-	fs := flag.NewFlagSet("judge", flag.ContinueOnError)
+// checkCommand checks what 'run --save' or fuzz has recorded: one recording, or all of a directory.
+func checkCommand(_ context.Context, args []string, out io.Writer) error {
+	fs := flag.NewFlagSet("check", flag.ContinueOnError)
 	svg := fs.String("svg", "", "`file` to draw the timeline to")
 	files, err := parse(fs, args, 1, out)
 	if err != nil {
@@ -21,7 +21,7 @@ func judgeCommand(_ context.Context, args []string, out io.Writer) error {
 	if info, err := os.Stat(files[0]); err != nil {
 		return err
 	} else if info.IsDir() {
-		return judgeAll(files[0], out)
+		return checkAll(files[0], out)
 	}
 	run, err := loadRecording(files[0])
 	if err != nil {
@@ -30,8 +30,8 @@ func judgeCommand(_ context.Context, args []string, out io.Writer) error {
 	return report(run, *svg, out)
 }
 
-// judgeAll judges the recordings of a directory of fuzz.
-func judgeAll(dir string, out io.Writer) error {
+// checkAll checks the recordings of a directory of fuzz.
+func checkAll(dir string, out io.Writer) error {
 	files, err := filepath.Glob(filepath.Join(dir, "*.json.gz"))
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func judgeAll(dir string, out io.Writer) error {
 			return fmt.Errorf("%s: %w", file, err)
 		}
 		r.Pods = s.Pods()
-		if r.Violations, err = judge(run); err != nil {
+		if r.Violations, err = check(run); err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
 		for _, v := range r.Violations {
@@ -72,7 +72,7 @@ func judgeAll(dir string, out io.Writer) error {
 func invariantsCommand(_ context.Context, _ []string, out io.Writer) error {
 	fmt.Fprint(out, "| invariant | for any kubelet | from |\n|---|---|---|\n")
 	for _, inv := range Invariants() {
-		fmt.Fprintf(out, "| %s | %s | %s |\n", inv.Name, inv.Description, inv.Promise)
+		fmt.Fprintf(out, "| %s | %s | %s |\n", inv.Name, inv.Description, inv.Source)
 	}
 	return nil
 }
