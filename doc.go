@@ -113,7 +113,8 @@
 //	    ├── runtime/process                                     implements the CRI's Go interfaces with processes
 //	    ├── runtime/cri/fakecri                                 implements them in memory, for tests
 //	    └── runtime/cri/serve                                   serves them on a socket
-//	runtime/runtimetest                                         an in-memory Runtime, and the conformance suite
+//	runtime/fake                                                the behavior and the faults of in-memory runtimes
+//	runtime/runtimetest ──▶ runtime/fake                        an in-memory Runtime, and the conformance suite
 //	sim ──▶ agent, runtimetest                                  a node in virtual time, from a seed
 //	   └── sim/simcri ──▶ runtime/cri, fakecri                  the same with the CRI engine
 //	       sim/timeline                                         draws the history of pods; imports no other package

@@ -15,6 +15,7 @@ import (
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 	"github.com/kubeparts/kubeparts/status"
 )
@@ -27,7 +28,7 @@ func TestDrainGivesUpOnARuntimeThatIsGone(t *testing.T) {
 		n.source.Set(pod)
 		time.Sleep(time.Minute)
 		gone := errors.New("connection refused")
-		n.runtime.Inject(func(c runtimetest.Call) (f runtimetest.Fault) {
+		n.runtime.Inject(func(c fake.Call) (f fake.Fault) {
 			if c.Method != "Pods" { // else listing fails, before any pod is terminated
 				f.Err = gone
 			}
@@ -49,8 +50,8 @@ func TestDrainGivesUpOnAPodThatDoesNotStop(t *testing.T) {
 		pod.Spec.TerminationGracePeriodSeconds = new(int64(5))
 		n.source.Set(pod, newPod("db"))
 		synctest.Wait()
-		n.runtime.Inject(func(c runtimetest.Call) (f runtimetest.Fault) {
-			if c.Method == "KillPod" && c.UID == pod.UID {
+		n.runtime.Inject(func(c fake.Call) (f fake.Fault) {
+			if c.Method == "KillPod" && c.Pod == pod.UID {
 				f.Err = errors.New("device busy")
 			}
 			return f
@@ -112,7 +113,7 @@ func TestDrainWaitsForRunAndForTheRuntime(t *testing.T) {
 		synctest.Wait()
 		require.NoError(t, first.stop())
 
-		rt.Inject(func(c runtimetest.Call) (f runtimetest.Fault) {
+		rt.Inject(func(c fake.Call) (f fake.Fault) {
 			if c.Method == "Pods" {
 				f.Err = errors.New("not now")
 			}
@@ -188,7 +189,7 @@ func TestDrainReportsStatusesThatAreNotDelivered(t *testing.T) {
 func TestDrainFailsIfTheAgentStopsMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := new(runtimetest.Runtime)
-		rt.Behave("web", runtimetest.Behavior{Stubborn: true})
+		rt.Behave("web", fake.Behavior{IgnoreTERM: true})
 		n := start(t, agent.Config{Runtime: rt})
 		n.source.Set(newPod("web"))
 		synctest.Wait()

@@ -17,6 +17,7 @@ import (
 	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 	"github.com/kubeparts/kubeparts/status"
 )
@@ -113,7 +114,7 @@ func Example_sourceAndSink() {
 		return nil
 	})
 	rt := new(runtimetest.Runtime)
-	rt.Behave("batch", runtimetest.Behavior{Exit: &runtimetest.Exit{Code: 0}})
+	rt.Behave("batch", fake.Behavior{Exit: &fake.Exit{Code: 0}})
 	sink := make(finishes, 1)
 	a, err := agent.New(agent.Config{
 		Runtime: rt, Sources: map[string]podsource.PodSource{podsource.APISource: source}, Sink: sink,

@@ -14,7 +14,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
-	"github.com/kubeparts/kubeparts/runtime/runtimetest"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // A reads counts the calls to a runtime.
@@ -23,11 +23,11 @@ type reads struct {
 	count map[string]int // by method
 }
 
-func (r *reads) see(c runtimetest.Call) runtimetest.Fault {
+func (r *reads) see(c fake.Call) fake.Fault {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.count[c.Method]++
-	return runtimetest.Fault{}
+	return fake.Fault{}
 }
 
 // take returns the reads since the last take.

@@ -23,6 +23,7 @@ import (
 	"github.com/kubeparts/kubeparts/podsource/manifest"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 	"github.com/kubeparts/kubeparts/status"
 )
@@ -233,12 +234,12 @@ func (s *scenarios) do(c *script.Command) error {
 		return s.runtime.Hang(uid, c.Arg(2))
 	case "slow":
 		wait, err := c.Seconds(2)
-		s.runtime.Behave(c.Arg(1), runtimetest.Behavior{StartDelay: wait})
+		s.runtime.Behave(c.Arg(1), fake.Behavior{StartDelay: wait})
 		return err
 	case "no-image":
-		s.runtime.Behave(c.Arg(1), runtimetest.Behavior{Fail: &runtimetest.Failure{Reason: "ErrImagePull", Message: "no such image"}})
+		s.runtime.Behave(c.Arg(1), fake.Behavior{Fail: &fake.Failure{Reason: "ErrImagePull", Message: "no such image"}})
 	case "image":
-		s.runtime.Behave(c.Arg(1), runtimetest.Behavior{})
+		s.runtime.Behave(c.Arg(1), fake.Behavior{})
 	case "sink-away", "sink-back":
 		s.mu.Lock()
 		defer s.mu.Unlock()

@@ -26,6 +26,7 @@ import (
 	"github.com/kubeparts/kubeparts/podsource/manifest"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 	"github.com/kubeparts/kubeparts/status"
 )
@@ -93,10 +94,10 @@ func newTestPod(name string, policy v1.RestartPolicy, images ...string) *v1.Pod 
 // newNode returns a runtime in which the name of an image selects its behavior.
 func newNode() *runtimetest.Runtime {
 	rt := &runtimetest.Runtime{Backoff: 10 * time.Second}
-	rt.Behave("init-ok", runtimetest.Behavior{Exit: &runtimetest.Exit{After: time.Second}})
-	rt.Behave("done", runtimetest.Behavior{Exit: &runtimetest.Exit{After: 2 * time.Second}})
-	rt.Behave("fails", runtimetest.Behavior{Exit: &runtimetest.Exit{After: 2 * time.Second, Code: 3}})
-	rt.Behave("stubborn", runtimetest.Behavior{Stubborn: true})
+	rt.Behave("init-ok", fake.Behavior{Exit: &fake.Exit{After: time.Second}})
+	rt.Behave("done", fake.Behavior{Exit: &fake.Exit{After: 2 * time.Second}})
+	rt.Behave("fails", fake.Behavior{Exit: &fake.Exit{After: 2 * time.Second, Code: 3}})
+	rt.Behave("stubborn", fake.Behavior{IgnoreTERM: true})
 	return rt
 }
 
@@ -180,10 +181,10 @@ func TestSpineWithARuntimeThatFailsHalfOfTheTime(t *testing.T) {
 		rt, source := newNode(), new(podsource.Memory)
 		var mu sync.Mutex
 		rng := rand.New(rand.NewPCG(seed, 0))
-		rt.Inject(func(runtimetest.Call) runtimetest.Fault {
+		rt.Inject(func(fake.Call) fake.Fault {
 			mu.Lock()
 			defer mu.Unlock()
-			f := runtimetest.Fault{Delay: time.Duration(rng.IntN(500)) * time.Millisecond}
+			f := fake.Fault{Delay: time.Duration(rng.IntN(500)) * time.Millisecond}
 			if rng.IntN(2) == 0 {
 				f.Err = errors.New("the runtime has a bad day")
 				f.Lost = rng.IntN(2) == 0 // the call took effect, and returns an error
@@ -229,8 +230,8 @@ func TestSpineReportsAHangingRuntimeAndContinues(t *testing.T) {
 		require.NoError(t, s.health.Runtime())
 		require.NoError(t, s.changes.Healthy())
 
-		rt.Inject(func(runtimetest.Call) runtimetest.Fault { // as over a socket: calls time out
-			return runtimetest.Fault{Delay: 2 * time.Minute, Err: errors.New("deadline exceeded")}
+		rt.Inject(func(fake.Call) fake.Fault { // as over a socket: calls time out
+			return fake.Fault{Delay: 2 * time.Minute, Err: errors.New("deadline exceeded")}
 		})
 		source.Set(newTestPod("web", v1.RestartPolicyAlways, "serves"), newTestPod("late", v1.RestartPolicyAlways, "serves"))
 		time.Sleep(time.Minute)

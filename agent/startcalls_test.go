@@ -24,6 +24,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/status"
 )
 
@@ -54,15 +55,15 @@ const (
 )
 
 // fault counts and delays a call. Starts take different times.
-func (c *callTally) fault(call fakecri.Call) fakecri.Fault {
+func (c *callTally) fault(call fake.Call) fake.Fault {
 	c.add(call.Method)
 	switch call.Method {
 	case "RunPodSandbox", "CreateContainer", "StartContainer":
-		return fakecri.Fault{Delay: c.writeTime + time.Duration(call.Number%10)*c.writeTime/10}
+		return fake.Fault{Delay: c.writeTime + time.Duration(call.Number%10)*c.writeTime/10}
 	case "GetContainerEvents":
-		return fakecri.Fault{}
+		return fake.Fault{}
 	default:
-		return fakecri.Fault{Delay: readTime}
+		return fake.Fault{Delay: readTime}
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 	"github.com/kubeparts/kubeparts/status"
 )
@@ -188,8 +189,8 @@ func TestAPodRecreatedUnderItsNameIsNotMixedUp(t *testing.T) { // 1: #1157, #633
 func TestAnObjectIsNotDeletedBeforeItsPodIsGone(t *testing.T) { // 2
 	synctest.Test(t, func(t *testing.T) {
 		a, rt := newAPI(), newNode()
-		rt.Behave("cannot", runtimetest.Behavior{Fail: &runtimetest.Failure{Reason: "ErrImagePull"}})
-		rt.Behave("slow", runtimetest.Behavior{StartDelay: 5 * time.Minute})
+		rt.Behave("cannot", fake.Behavior{Fail: &fake.Failure{Reason: "ErrImagePull"}})
+		rt.Behave("slow", fake.Behavior{StartDelay: 5 * time.Minute})
 		s := a.provide(t, rt)
 		for name, image := range map[string]string{"waits": "cannot", "pulls": "slow", "stubborn": "stubborn", "web": "serves"} {
 			a.create(newTestPod(name, v1.RestartPolicyAlways, image))
@@ -228,13 +229,13 @@ func TestOrphansAreTerminatedOnlyAfterTheSourceHasSynced(t *testing.T) { // 4: e
 		}
 		bad := true
 		var mu sync.Mutex
-		rt.Inject(func(c runtimetest.Call) runtimetest.Fault { // and at first the sweep fails
+		rt.Inject(func(c fake.Call) fake.Fault { // and at first the sweep fails
 			mu.Lock()
 			defer mu.Unlock()
 			if bad && c.Method == "KillPod" {
-				return runtimetest.Fault{Err: errors.New("timeout")}
+				return fake.Fault{Err: errors.New("timeout")}
 			}
-			return runtimetest.Fault{}
+			return fake.Fault{}
 		})
 		late.create(newTestPod("web", v1.RestartPolicyAlways, "serves"))
 		time.Sleep(5 * time.Minute)
@@ -299,11 +300,11 @@ func TestAnErrorOfARunningPodDoesNotMakeItPending(t *testing.T) { // 5: #744
 		a.create(newTestPod("web", v1.RestartPolicyAlways, "serves"))
 		time.Sleep(10 * time.Second)
 		require.Equal(t, v1.PodRunning, a.get("web").Status.Phase)
-		rt.Inject(func(c runtimetest.Call) runtimetest.Fault {
+		rt.Inject(func(c fake.Call) fake.Fault {
 			if c.Method == "SyncPod" {
-				return runtimetest.Fault{Err: errors.New("the update failed")}
+				return fake.Fault{Err: errors.New("the update failed")}
 			}
-			return runtimetest.Fault{}
+			return fake.Fault{}
 		})
 		a.change("web", func(p *v1.Pod) { p.Labels = map[string]string{"a": "b"} })
 		time.Sleep(10 * time.Minute)
@@ -353,13 +354,13 @@ func TestAPodAtRestIsNotPolledAndNoCallWaitsForTheAPI(t *testing.T) { // 6
 		time.Sleep(2 * time.Minute)
 		looks := 0
 		var mu sync.Mutex
-		rt.Inject(func(c runtimetest.Call) runtimetest.Fault {
+		rt.Inject(func(c fake.Call) fake.Fault {
 			mu.Lock()
 			defer mu.Unlock()
 			if c.Method == "PodStatus" {
 				looks++
 			}
-			return runtimetest.Fault{}
+			return fake.Fault{}
 		})
 		time.Sleep(30 * time.Minute)
 		synctest.Wait()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
@@ -87,10 +88,10 @@ func TestTheRuntimeTerminatesTheCommandInTime(t *testing.T) { // prober-35 probe
 	synctest.Test(t, func(t *testing.T) {
 		ended := false
 		rt := new(runtimetest.Runtime)
-		rt.Behave("web", runtimetest.Behavior{Exec: func(ctx context.Context, _ []string) (runtime.ExecResult, error) {
+		rt.Behave("web", fake.Behavior{Exec: func(ctx context.Context, _ []string, _ runtime.Streams) (int32, error) {
 			<-ctx.Done()
 			ended = true
-			return runtime.ExecResult{}, nil
+			return 0, nil
 		}})
 		pod := &v1.Pod{}
 		pod.UID, pod.Name, pod.Namespace = "uid", "web", "default"

@@ -107,7 +107,7 @@ func TestSchedulesOfPastFailures(t *testing.T) {
 			5s kill down=10s
 			8s fail web`,
 		"a static pod that is evicted while it waits for another one is reported as failed": `
-			0s add web static grace=30 main:c=run_stubborn
+			0s add web static grace=30 main:c=ignoreTERM
 			5s add web uid=web-2 static main:c=run
 			6s evict web uid=web-2`,
 		"a static pod whose manifest is removed while no agent runs is stopped": `

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 	"github.com/kubeparts/kubeparts/sim"
 	"github.com/kubeparts/kubeparts/status"
@@ -37,8 +38,8 @@ func unstable(pods []*v1.Pod) (names []string) {
 func TestUnstablePodsAreFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := &runtimetest.Runtime{Backoff: 10 * time.Second}
-		rt.Behave("flaky", runtimetest.Behavior{Exit: &runtimetest.Exit{After: 5 * time.Second, Code: 1}})
-		rt.Behave("slow", runtimetest.Behavior{StartDelay: 20 * time.Second})
+		rt.Behave("flaky", fake.Behavior{Exit: &fake.Exit{After: 5 * time.Second, Code: 1}})
+		rt.Behave("slow", fake.Behavior{StartDelay: 20 * time.Second})
 		node, stop := started(t, sim.NodeConfig{Runtime: rt})
 		defer stop()
 		node.Set(small("flaky"), small("slow"))
@@ -51,7 +52,7 @@ func TestUnstablePodsAreFound(t *testing.T) {
 		time.Sleep(10 * time.Second) // it has crashed again
 		assert.Equal(t, []string{"flaky"}, unstable(node.Pods()))
 
-		rt.Behave("flaky", runtimetest.Behavior{}) // mended
+		rt.Behave("flaky", fake.Behavior{}) // mended
 		time.Sleep(time.Hour)
 		assert.Empty(t, unstable(node.Pods()))
 	})

@@ -37,9 +37,9 @@
 // A Schedule is plain data: one line of text per step, which [Parse] reads. A
 // Schedule without some of its lines is a Schedule too, so that a failure can be
 // minimized. The behavior of a container is encoded in the tag of its image; see
-// [Behavior].
+// [fake.Behavior] and [Image].
 //
-//	1s add web grace=5 volumes=1 claims=gpu-a init:i=exit-0-2s main:c:500=run_stubborn_ready-3s
+//	1s add web grace=5 volumes=1 claims=gpu-a init:i=exit=0@2s main:c:500=ignoreTERM,ready=3s
 //	9s fault KillPod kind=lost percent=50 for=30s
 //	9s resize web/c cpu=800
 //	9s collect

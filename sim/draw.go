@@ -8,6 +8,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // Options configure Draw. A number that is not positive is drawn from the seed.
@@ -102,9 +104,9 @@ func (d *draw) shape() Shape {
 			s.Containers = append(s.Containers, Container{Kind: Sidecar, Name: fmt.Sprint("s", i), Behavior: d.behavior(false)})
 			continue
 		}
-		c := Container{Kind: Init, Name: fmt.Sprint("i", i), Behavior: Behavior{Exits: true, ExitAfter: d.seconds(5)}}
+		c := Container{Kind: Init, Name: fmt.Sprint("i", i), Behavior: fake.Behavior{Exit: &fake.Exit{After: d.seconds(5)}}}
 		if d.IntN(6) == 0 {
-			c.Behavior.Code = 1
+			c.Behavior.Exit.Code = 1
 		}
 		s.Containers = append(s.Containers, c)
 	}
@@ -113,7 +115,11 @@ func (d *draw) shape() Shape {
 		if d.IntN(8) == 0 {
 			c.Policy = pick(d, v1.ContainerRestartPolicyAlways, v1.ContainerRestartPolicyOnFailure, v1.ContainerRestartPolicyNever)
 			if d.IntN(2) == 0 {
-				c.Rules = []Rule{{c.Behavior.Code, pick(d, v1.ContainerRestartRuleActionRestart, v1.ContainerRestartRuleActionRestartAllContainers)}}
+				var code int32
+				if e := c.Behavior.Exit; e != nil {
+					code = e.Code
+				}
+				c.Rules = []Rule{{code, pick(d, v1.ContainerRestartRuleActionRestart, v1.ContainerRestartRuleActionRestartAllContainers)}}
 			}
 		}
 		s.Containers = append(s.Containers, c)
@@ -121,24 +127,24 @@ func (d *draw) shape() Shape {
 	return s
 }
 
-func (d *draw) behavior(ends bool) Behavior {
-	var b Behavior
+func (d *draw) behavior(ends bool) fake.Behavior {
+	var b fake.Behavior
 	if ends {
-		b.Exits, b.ExitAfter = true, d.seconds(60)
+		b.Exit = &fake.Exit{After: d.seconds(60)}
 		if d.IntN(8) == 0 {
-			b.ExitAfter = 10*time.Minute + d.seconds(120) // long enough to reset the back-off
+			b.Exit.After = 10*time.Minute + d.seconds(120) // long enough to reset the back-off
 		}
-		b.Code = pick[int32](d, 0, 0, 1, 3)
+		b.Exit.Code = pick[int32](d, 0, 0, 1, 3)
 		if d.IntN(10) == 0 {
-			b.Code, b.OOM = 137, true
+			b.Exit.Code, b.Exit.Reason = 137, fake.OOMKilled
 		}
 		if d.IntN(5) == 0 {
-			b.Times = 1 + d.IntN(4)
+			b.Exit.Crashes = 1 + d.IntN(4)
 		}
 	}
 	switch d.IntN(8) {
 	case 0:
-		b.Stubborn = true
+		b.IgnoreTERM = true
 	case 1:
 		b.StopDelay = time.Duration(100+d.IntN(6000)) * time.Millisecond
 	case 2:

@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // withProbes adds probes to the containers of one seed in three, and a fault of probes.
@@ -33,13 +35,13 @@ func withProbes(seed uint64, o Options, s Schedule) Schedule {
 			in := func(most uint64) time.Duration { return time.Duration(1+roll>>8%most) * time.Second }
 			switch roll % 8 {
 			case 0:
-				c.Behavior.Probed = true
+				c.Behavior.Liveness = true
 			case 1:
-				c.Behavior.SickAfter = in(90)
+				c.Behavior.UnhealthyAfter = in(90)
 			case 2:
-				c.Behavior.UpAfter = in(20)
+				c.Behavior.StartedAfter = in(20)
 			case 3:
-				c.Behavior.UpAfter, c.Behavior.Probed, c.Behavior.ReadyAfter = in(10), true, in(30)
+				c.Behavior.StartedAfter, c.Behavior.Liveness, c.Behavior.ReadyAfter = in(10), true, in(30)
 			case 4:
 				c.Behavior.ReadyAfter = in(30)
 			}
@@ -64,8 +66,8 @@ func withProbes(seed uint64, o Options, s Schedule) Schedule {
 // contain this case once in hundreds of seeds.
 func slowRestart(s Shape) Shape {
 	return Shape{Policy: s.Policy, Grace: 30, Static: s.Static, Containers: []Container{
-		{Kind: Main, Name: "c0", Behavior: Behavior{Stubborn: true, SickAfter: 8 * time.Second}},
-		{Kind: Main, Name: "c1", Behavior: Behavior{ReadyAfter: 15 * time.Second}},
+		{Kind: Main, Name: "c0", Behavior: fake.Behavior{IgnoreTERM: true, UnhealthyAfter: 8 * time.Second}},
+		{Kind: Main, Name: "c1", Behavior: fake.Behavior{ReadyAfter: 15 * time.Second}},
 	}}
 }
 

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // A Machine runs the containers of a simulated node. It consists of a runtime, which
@@ -41,7 +42,7 @@ type Setup struct {
 	Seed uint64
 
 	// Images is the behavior of containers by image; it has all images of the run.
-	Images map[string]Behavior
+	Images map[string]fake.Behavior
 
 	// Observe must be called with every change of a container or sandbox, in order and
 	// at its instant: invariants are checked against these changes. It does not block,

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
@@ -42,19 +43,10 @@ func memoryOf(rt *runtimetest.Runtime, s Setup) (Machine, error) {
 		s.Observe(Fact{Pod: c.Name, UID: c.UID, Container: c.Container, Sandbox: c.Sandbox, Removed: c.Removed})
 	}
 	for image, b := range s.Images {
-		v := runtimetest.Behavior{
-			Stubborn: b.Stubborn, StopDelay: b.StopDelay,
-			StartDelay: b.StartDelay + latency(hash(s.Seed, 5, 0, 0, image)), // so that no two containers start at one instant
-		}
-		if b.Exits {
-			v.Exit, v.Crashes = &runtimetest.Exit{After: b.ExitAfter, Code: b.Code}, b.Times
-			if b.OOM {
-				v.Exit.Reason = "OOMKilled"
-			}
-		}
-		m.rt.Behave(image, v)
+		b.StartDelay += latency(hash(s.Seed, 5, 0, 0, image)) // so that no two containers start at one instant
+		m.rt.Behave(image, b)
 	}
-	m.rt.Inject(func(c runtimetest.Call) (f runtimetest.Fault) {
+	m.rt.Inject(func(c fake.Call) (f fake.Fault) {
 		if c.Method == "Pods" {
 			f.Stale = m.age // the caller of Pods holds listing
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 	"github.com/kubeparts/kubeparts/sim"
 	"github.com/kubeparts/kubeparts/status"
@@ -44,7 +45,7 @@ func pod(name, image string) *v1.Pod {
 func TestPodsLiveOnANode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := new(runtimetest.Runtime)
-		rt.Behave("slow", runtimetest.Behavior{ReadyAfter: 5 * time.Second})
+		rt.Behave("slow", fake.Behavior{ReadyAfter: 5 * time.Second})
 		n := startNode(t, sim.NodeConfig{Runtime: rt})
 		slow := pod("slow", "slow")
 		slow.Spec.Containers[0].ReadinessProbe = &v1.Probe{ProbeHandler: v1.ProbeHandler{Exec: &v1.ExecAction{}}}

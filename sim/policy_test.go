@@ -17,7 +17,7 @@ import (
 // Invariants that the policy is meant to violate are recognized by their names.
 func TestAnotherBackOffIsSimulated(t *testing.T) {
 	schedule, err := sim.Parse(`
-		0s  add web main:app=exit-1-2s_times-6
+		0s  add web main:app=exit=1@2s,crashes=6
 		30s fault runtime kind=error percent=30 for=1m
 		50s kill down=5s
 		2m  reboot down=20s

@@ -9,10 +9,11 @@ import (
 
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // declareProbes sets the probes of c whose results b defines.
-func (b Behavior) declareProbes(c *v1.Container) {
+func declareProbes(b fake.Behavior, c *v1.Container) {
 	probe := func(period, failures int32) *v1.Probe {
 		return &v1.Probe{
 			ProbeHandler:  v1.ProbeHandler{Exec: &v1.ExecAction{Command: []string{"probe"}}},
@@ -22,24 +23,24 @@ func (b Behavior) declareProbes(c *v1.Container) {
 	if b.ReadyAfter > 0 {
 		c.ReadinessProbe = probe(10, 2)
 	}
-	if b.UpAfter > 0 {
+	if b.StartedAfter > 0 {
 		c.StartupProbe = probe(2, 30)
 	}
-	if b.SickAfter > 0 || b.Probed {
+	if b.UnhealthyAfter > 0 || b.Liveness {
 		c.LivenessProbe = probe(7, 2)
 	}
 }
 
 // passes reports whether a probe of a container with this behavior succeeds at a
 // time after its start.
-func (b Behavior) passes(kind prober.Kind, age time.Duration) bool {
+func passes(b *fake.Behavior, kind prober.Kind, age time.Duration) bool {
 	switch kind {
 	case prober.Startup:
-		return age >= b.UpAfter
+		return age >= b.StartedAfter
 	case prober.Readiness:
 		return age >= b.ReadyAfter
 	default:
-		return b.SickAfter == 0 || age < b.SickAfter
+		return b.UnhealthyAfter == 0 || age < b.UnhealthyAfter
 	}
 }
 
@@ -94,7 +95,10 @@ func (r *run) probe(a *Agent, t prober.Target, well bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := r.truth.pod(t.Pod.UID).instances[t.ContainerID]
-	well = well && c != nil && c.State == runtime.ContainerRunning && r.images[c.Image].passes(t.Kind, time.Since(c.StartedAt))
+	if well = well && c != nil && c.State == runtime.ContainerRunning; well {
+		does := r.images[c.Image]
+		well = passes(&does, t.Kind, time.Since(c.StartedAt))
+	}
 	return r.noteLocked(Entry{Kind: Probed, Agent: a.agent, Pod: t.Pod.Name, UID: t.Pod.UID, Object: t.Pod, Probe: &ProbeRun{
 		Container: t.Container.Name, ContainerID: t.ContainerID, Kind: t.Kind, Success: well,
 	}}) && well

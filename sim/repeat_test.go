@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 	"github.com/kubeparts/kubeparts/sim"
 	"github.com/kubeparts/kubeparts/status"
@@ -50,8 +51,8 @@ func simulate(t *testing.T, seed *uint64) (lines []string, evicted int) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := &runtimetest.Runtime{Backoff: 10 * time.Second}
 		for i := range 5 {
-			rt.Behave(fmt.Sprintf("crash-%d", i), runtimetest.Behavior{
-				Exit: &runtimetest.Exit{After: time.Duration(i+1) * 7 * time.Second, Code: 1},
+			rt.Behave(fmt.Sprintf("crash-%d", i), fake.Behavior{
+				Exit: &fake.Exit{After: time.Duration(i+1) * 7 * time.Second, Code: 1},
 			})
 		}
 		h := &history{began: time.Now()}

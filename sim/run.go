@@ -20,6 +20,7 @@ import (
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // Config configures a simulation. The zero value runs the schedule that is drawn
@@ -126,8 +127,8 @@ type run struct {
 	store   *store
 	machine Machine
 	claims  *claimPlane
-	images  map[string]Behavior // behavior of containers, by image
-	dir     string              // checkpoints of the agents; empty: they have none
+	images  map[string]fake.Behavior // behavior of containers, by image
+	dir     string                   // checkpoints of the agents; empty: they have none
 
 	// mu guards the fields below. Only invariant checks and OnEntry are called with mu
 	// held.
@@ -357,7 +358,7 @@ func (r *run) apply(ctx context.Context, index uint64, s Step) {
 	case Add:
 		r.add(s)
 	case Change:
-		pod := r.store.update(uid, func(pod *v1.Pod) bool { return setImage(pod, s.Container, s.Behavior.Image()) })
+		pod := r.store.update(uid, func(pod *v1.Pod) bool { return setImage(pod, s.Container, Image(s.Behavior)) })
 		if pod != nil {
 			r.note(Entry{Kind: PodChanged, Pod: pod.Name, UID: uid, Object: pod})
 		}

@@ -36,7 +36,7 @@ func TestTheLastWordOnAPodDoesNotReachTheOneAfterIt(t *testing.T) {
 // said of the others goes on (st-50). Seeds 1632 and 2240 have found it.
 func TestAContainerThatMayNotComeBackDoesNotFreezeTheStatus(t *testing.T) {
 	schedule, err := sim.Parse(`
-		0s add web policy=OnFailure main:c0=exit-0-2s main:c1=run
+		0s add web policy=OnFailure main:c0=exit=0@2s main:c1=run
 		10s remove web
 		20s exit web/c1 code=1`)
 	require.NoError(t, err)

@@ -14,6 +14,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 	"github.com/kubeparts/kubeparts/sim"
 )
@@ -34,7 +35,7 @@ func started(t testing.TB, cfg sim.NodeConfig) (node *sim.Node, stop func()) {
 }
 
 // podOf returns a pod whose containers do that.
-func podOf(name string, policy v1.RestartPolicy, does ...sim.Behavior) *v1.Pod {
+func podOf(name string, policy v1.RestartPolicy, does ...fake.Behavior) *v1.Pod {
 	s := sim.Shape{Policy: policy}
 	for i, d := range does {
 		s.Containers = append(s.Containers, sim.Container{Kind: sim.Main, Name: fmt.Sprint("c", i), Behavior: d})
@@ -67,12 +68,12 @@ func TestADayOfAFullNode(t *testing.T) {
 	begun := time.Now()
 	synctest.Test(t, func(t *testing.T) {
 		rt := &runtimetest.Runtime{Backoff: 10 * time.Second}
-		crashes := sim.Behavior{Exits: true, Code: 1, ExitAfter: time.Hour}
-		rt.Behave(crashes.Image(), runtimetest.Behavior{Exit: &runtimetest.Exit{After: crashes.ExitAfter, Code: 1}})
+		crashes := fake.Behavior{Exit: &fake.Exit{Code: 1, After: time.Hour}}
+		rt.Behave(sim.Image(crashes), crashes)
 		node, stop := started(t, sim.NodeConfig{Runtime: rt})
 		var all []*v1.Pod
 		for i := range pods {
-			does := []sim.Behavior{{}, {}}
+			does := []fake.Behavior{{}, {}}
 			if i%10 == 0 {
 				does[1] = crashes
 			}
@@ -103,7 +104,7 @@ func TestLivesPerSecond(t *testing.T) {
 	for first := 0; first < lives; first += batch {
 		var pods []*v1.Pod
 		for i := range batch {
-			pods = append(pods, podOf(fmt.Sprint("web-", first+i), v1.RestartPolicyAlways, sim.Behavior{}))
+			pods = append(pods, podOf(fmt.Sprint("web-", first+i), v1.RestartPolicyAlways, fake.Behavior{}))
 		}
 		node.Add(pods...)
 		for _, pod := range pods {
@@ -128,7 +129,7 @@ func TestTenThousandPods(t *testing.T) {
 		node, stop := started(t, sim.NodeConfig{})
 		all := make([]*v1.Pod, pods)
 		for i := range all {
-			all[i] = podOf(fmt.Sprint("web-", i), v1.RestartPolicyAlways, sim.Behavior{})
+			all[i] = podOf(fmt.Sprint("web-", i), v1.RestartPolicyAlways, fake.Behavior{})
 		}
 		node.Set(all...)
 		time.Sleep(10 * time.Minute)

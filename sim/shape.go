@@ -12,11 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/podsource/manifest"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // A Shape describes a pod as plain data, with a text of one line:
 //
-//	policy=Never grace=5 init:a=exit-0-1s side:b=run main:c=exit-3-2s/OnFailure/3:Restart
+//	policy=Never grace=5 init:a=exit=0@1s side:b=run main:c=exit=3@2s/OnFailure/3:Restart
 type Shape struct {
 	// Policy is the pod's restartPolicy. Empty means Always.
 	Policy v1.RestartPolicy
@@ -45,7 +46,7 @@ type Container struct {
 	Kind     ContainerKind
 	Name     string
 	CPU      int64 // request, in thousandths of a CPU; zero: none
-	Behavior Behavior
+	Behavior fake.Behavior
 
 	// Policy is the container's restartPolicy; empty means that the pod's applies.
 	// Rules are its restartPolicyRules.
@@ -175,7 +176,7 @@ func parseContainer(kind ContainerKind, name, text string) (Container, error) {
 			return c, err
 		}
 	}
-	if c.Behavior, err = ParseBehavior(parts[0]); err != nil {
+	if c.Behavior, err = parseBehavior(parts[0]); err != nil {
 		return c, err
 	}
 	if len(parts) > 1 {
@@ -211,7 +212,7 @@ func (s Shape) Pod(name string, uid types.UID) *v1.Pod {
 		mounts = append(mounts, v1.VolumeMount{Name: name, MountPath: "/" + name})
 	}
 	for _, c := range s.Containers {
-		v := v1.Container{VolumeMounts: mounts, Name: c.Name, Image: c.Behavior.Image()}
+		v := v1.Container{VolumeMounts: mounts, Name: c.Name, Image: Image(c.Behavior)}
 		if c.CPU > 0 {
 			v.Resources.Requests = cpuList(c.CPU)
 		}
@@ -225,7 +226,7 @@ func (s Shape) Pod(name string, uid types.UID) *v1.Pod {
 			})
 		}
 		if c.Kind != Init {
-			c.Behavior.declareProbes(&v)
+			declareProbes(c.Behavior, &v)
 		}
 		switch c.Kind {
 		case Sidecar:

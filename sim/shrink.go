@@ -3,6 +3,8 @@ package sim
 import (
 	"slices"
 	"time"
+
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // Shrink returns a smaller Schedule that fails as well. First it removes steps, in
@@ -196,43 +198,42 @@ func simplerShapes(s Shape) []Shape {
 	return out
 }
 
-func simplerBehaviors(b Behavior) []Behavior {
-	if b == (Behavior{}) {
+func simplerBehaviors(b fake.Behavior) []fake.Behavior {
+	text, zero := b.String(), fake.Behavior{}.String()
+	if text == zero {
 		return nil
 	}
-	out := []Behavior{{}}
-	vary := func(change func(*Behavior)) {
+	out := []fake.Behavior{{}}
+	vary := func(change func(*fake.Behavior)) {
 		v := b
+		if b.Exit != nil {
+			v.Exit = new(*b.Exit)
+		}
 		change(&v)
-		if v != b && v != (Behavior{}) {
+		if t := v.String(); t != text && t != zero {
 			out = append(out, v)
 		}
 	}
-	vary(func(v *Behavior) { v.OOM = false })
-	vary(func(v *Behavior) { v.Stubborn = false })
-	vary(func(v *Behavior) { v.Version = 0 })
-	vary(func(v *Behavior) { v.Times = 0 })
-	for _, d := range smallerTimes(b.StopDelay) {
-		vary(func(v *Behavior) { v.StopDelay = d })
+	shorten := func(field func(*fake.Behavior) *time.Duration) {
+		for _, d := range smallerTimes(*field(&b)) {
+			vary(func(v *fake.Behavior) { *field(v) = d })
+		}
 	}
-	for _, d := range smallerTimes(b.StartDelay) {
-		vary(func(v *Behavior) { v.StartDelay = d })
-	}
-	for _, d := range smallerTimes(b.ReadyAfter) {
-		vary(func(v *Behavior) { v.ReadyAfter = d })
-	}
-	vary(func(v *Behavior) { v.Probed = false })
-	for _, d := range smallerTimes(b.UpAfter) {
-		vary(func(v *Behavior) { v.UpAfter = d })
-	}
-	for _, d := range smallerTimes(b.SickAfter) {
-		vary(func(v *Behavior) { v.SickAfter = d })
-	}
-	for _, d := range smallerTimes(b.ExitAfter) {
-		vary(func(v *Behavior) { v.ExitAfter = d })
-	}
-	if b.Code > 1 || b.Code < 0 {
-		vary(func(v *Behavior) { v.Code = 1 })
+	vary(func(v *fake.Behavior) { v.IgnoreTERM = false })
+	vary(func(v *fake.Behavior) { v.Version = 0 })
+	vary(func(v *fake.Behavior) { v.Liveness = false })
+	shorten(func(v *fake.Behavior) *time.Duration { return &v.StopDelay })
+	shorten(func(v *fake.Behavior) *time.Duration { return &v.StartDelay })
+	shorten(func(v *fake.Behavior) *time.Duration { return &v.ReadyAfter })
+	shorten(func(v *fake.Behavior) *time.Duration { return &v.StartedAfter })
+	shorten(func(v *fake.Behavior) *time.Duration { return &v.UnhealthyAfter })
+	if e := b.Exit; e != nil {
+		vary(func(v *fake.Behavior) { v.Exit.Reason = "" })
+		vary(func(v *fake.Behavior) { v.Exit.Crashes = 0 })
+		shorten(func(v *fake.Behavior) *time.Duration { return &v.Exit.After })
+		if e.Code > 1 && e.Reason == "" {
+			vary(func(v *fake.Behavior) { v.Exit.Code = 1 })
+		}
 	}
 	return out
 }

@@ -98,19 +98,19 @@ func TestAScheduleThatDoesNotFailIsNotShrunk(t *testing.T) {
 
 func TestAPodIsShrunkToTheContainersThatMatter(t *testing.T) {
 	s, err := sim.Parse(`
-		1.5s add web policy=OnFailure grace=5 init:a=exit-0-1s side:b=run_ready-5s main:c=exit-3-2500ms_start-1s/Never/3:Restart main:d=run
+		1.5s add web policy=OnFailure grace=5 init:a=exit=0@1s side:b=ready=5s main:c=start=1s,exit=3@2.5s/Never/3:Restart main:d=run
 		3s exit web/d code=7
 	`)
 	require.NoError(t, err)
 	least := sim.Shrink(s, 1000, func(s sim.Schedule) bool {
 		for _, step := range s {
 			for _, c := range step.Shape.Containers {
-				if c.Kind == sim.Main && c.Behavior.Exits && c.Behavior.ExitAfter > time.Second {
+				if c.Kind == sim.Main && c.Behavior.Exit != nil && c.Behavior.Exit.After > time.Second {
 					return true
 				}
 			}
 		}
 		return false
 	})
-	assert.Equal(t, "0s add web main:c=exit-1-2s\n", least.String())
+	assert.Equal(t, "0s add web main:c=exit=1@2s\n", least.String())
 }

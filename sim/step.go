@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // A Schedule is the sequence of steps that are applied to a node, in order of time. It
@@ -32,11 +34,11 @@ type Step struct {
 	UID       types.UID
 	Container string
 
-	Shape    Shape    // Add
-	Behavior Behavior // Change: the new behavior of the container
-	Code     int32    // Exit
-	CPU      int64    // Resize: thousandths of a CPU
-	Grace    int64    // Delete, Evict: seconds; zero: the pod's own
+	Shape    Shape         // Add
+	Behavior fake.Behavior // Change: the new behavior of the container
+	Code     int32         // Exit
+	CPU      int64         // Resize: thousandths of a CPU
+	Grace    int64         // Delete, Evict: seconds; zero: the pod's own
 
 	// Fault: for the duration For, calls of Calls fail as Kind with a probability of
 	// Percent; Delay is that of Slow and Stale. Calls is the name of a method (SyncPod,
@@ -258,7 +260,7 @@ func (s *Step) parseWord(word string) (err error) {
 	case "uid":
 		s.UID = types.UID(value)
 	case "does":
-		s.Behavior, err = ParseBehavior(value)
+		s.Behavior, err = parseBehavior(value)
 	case "code":
 		var n int64
 		n, err = strconv.ParseInt(value, 10, 32)
@@ -313,14 +315,14 @@ func (s Step) validate(line string) error {
 }
 
 // images returns the behavior of the containers of all steps, by image.
-func (s Schedule) images() map[string]Behavior {
-	out := map[string]Behavior{}
+func (s Schedule) images() map[string]fake.Behavior {
+	out := map[string]fake.Behavior{}
 	for _, step := range s {
 		if step.Do == Change {
-			out[step.Behavior.Image()] = step.Behavior
+			out[Image(step.Behavior)] = step.Behavior
 		}
 		for _, c := range step.Shape.Containers {
-			out[c.Behavior.Image()] = c.Behavior
+			out[Image(c.Behavior)] = c.Behavior
 		}
 	}
 	return out

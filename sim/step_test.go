@@ -2,11 +2,11 @@ package sim_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/sim"
 )
 
@@ -27,22 +27,22 @@ func TestParseRejectsInvalidSchedules(t *testing.T) {
 		"1s add":                                           "no pod or calls",
 		"1s add web":                                       "the pod has no containers",
 		"1s add web policy=Often main:c=run":               "no such restart policy",
-		"1s add web main:c=sleep":                          `must begin with "run" or "exit-<code>-<time>"`,
-		"1s add web main:c=run_ready-1us":                  "is not a number of milliseconds",
+		"1s add web main:c=sleep":                          "unknown option",
+		"1s add web main:c=ready=1us":                      "cannot be the tag of an image",
 		"1s add web boss:c=run":                            "containers are init, side or main",
 		"1s exit web code=1":                               "no container",
 		"1s fault Pods kind=rude":                          `no such kind of fault: "rude"`,
 		"1s fault Pods kind=lost percent=101":              "percent is not between 0 and 100",
 		"1s fault Pods kind=stale":                         "no delay",
 		"1s room pods=many":                                "invalid syntax",
-		"1s add web main:c=exit-1-2s_times-0":              "must be at least 1",
+		"1s add web main:c=exit=1@2s,crashes=-1":           `"-1" is not a number from 0`,
 		"1s kill when=later":                               `must be "before" or "after"`,
 		"1s kill calls=-1":                                 "a number is negative",
 		"1s add web main:c=run colour=green":               "unknown word",
 		"1s add web volumes=101 main:c=run":                "out of range",
 		"1s add web main:c:much=run":                       "invalid syntax",
 		"1s resize web cpu=100":                            "no container",
-		"1s add web main:c=run_up-1us":                     "is not a number of milliseconds",
+		"1s add web main:c=started=1us":                    "cannot be the tag of an image",
 		"1s add web grace=-1 main:c=run":                   "out of range",
 		"\n# why\n\n1s add web main:c=run/Never/x:Restart": "line 4",
 		"1s add web claims=gpu-1,, main:c=run":             "a name is empty",
@@ -53,16 +53,15 @@ func TestParseRejectsInvalidSchedules(t *testing.T) {
 	}
 }
 
-func TestBehaviorTextRoundTrips(t *testing.T) {
-	b := sim.Behavior{
-		Exits: true, Code: 137, ExitAfter: 90 * time.Minute, OOM: true, Stubborn: true,
-		StopDelay: 1500 * time.Millisecond, StartDelay: time.Hour, ReadyAfter: 90 * time.Second, Times: 2, Version: 3,
-		UpAfter: time.Second, SickAfter: 2 * time.Second, Probed: true,
-	}
-	assert.Equal(t, "exit-137-1h30m_oom_times-2_stubborn_stop-1500ms_start-1h_ready-1m30s_up-1s_sick-2s_probed_v3", b.String())
-	again, err := sim.ParseBehavior(b.Image())
+func TestTheSpecOfAPodContainsTheBehaviorOfItsContainers(t *testing.T) {
+	const text = "start=1h,oom@1h30m,crashes=2,stop=1.5s,ignoreTERM,ready=1m30s,started=1s,unhealthy=2s,liveness,version=3"
+	b, err := fake.ParseBehavior(text)
 	require.NoError(t, err)
-	assert.Equal(t, b, again)
+	image := sim.Image(b)
+	assert.Equal(t, "sim.test/does:start-1h_oom..1h30m_crashes-2_stop-1.5s_ignoreTERM_ready-1m30s_started-1s_unhealthy-2s_liveness_version-3", image)
+	schedule, err := sim.Parse("1s add web main:c=" + text)
+	require.NoError(t, err)
+	assert.Equal(t, image, schedule[0].Shape.Pod("web", "web").Spec.Containers[0].Image)
 }
 
 func FuzzParse(f *testing.F) {

@@ -26,12 +26,12 @@ func kinds(t *testing.T, text string) map[sim.EntryKind]int {
 }
 
 func TestAContainerWhoseLivenessProbeFailsIsRestarted(t *testing.T) {
-	counts := kinds(t, "0s add web main:c=run_sick-1m")
+	counts := kinds(t, "0s add web main:c=unhealthy=1m")
 	assert.Greater(t, counts[sim.Started], 5)
-	counts = kinds(t, "0s add web main:c=run_probed")
+	counts = kinds(t, "0s add web main:c=liveness")
 	assert.Equal(t, 1, counts[sim.Started])
 	assert.Greater(t, counts[sim.Probed], 50)
-	counts = kinds(t, "0s add web main:c=run_probed\n1m fault Probe kind=hung for=20s")
+	counts = kinds(t, "0s add web main:c=liveness\n1m fault Probe kind=hung for=15s")
 	assert.Equal(t, 2, counts[sim.Started])
 }
 
@@ -44,7 +44,7 @@ func TestVolumesOfAPodThatIsGoneAreUnmounted(t *testing.T) {
 }
 
 func TestAnImageIsRemovedWhenItIsNotInUse(t *testing.T) {
-	counts := kinds(t, "0s add web main:c=run_start-5s\n2s collect\n20s vanish web\n60s collect")
+	counts := kinds(t, "0s add web main:c=start=5s\n2s collect\n20s vanish web\n60s collect")
 	assert.Equal(t, 1, counts[sim.ImageRemoved])
 }
 
@@ -58,7 +58,7 @@ func TestClaimsArePreparedOnceAndUnpreparedWithTheirLastPod(t *testing.T) {
 	counts := kinds(t, "0s add a claims=gpu-1,nic-1 main:c=run\n1s add b claims=nic-1 main:c=run\n9s kill down=5s\n20s delete a")
 	assert.Equal(t, 2, counts[sim.ClaimPrepared])
 	assert.Equal(t, 1, counts[sim.ClaimUnprepared], "b uses the other")
-	counts = kinds(t, "0s add a claims=gpu-1 policy=Never main:c=exit-0-5s")
+	counts = kinds(t, "0s add a claims=gpu-1 policy=Never main:c=exit=0@5s")
 	assert.Equal(t, 1, counts[sim.ClaimUnprepared], "the pod has completed")
 	counts = kinds(t, "0s add a claims=gpu-1 main:c=run\n9s kill down=10s\n12s vanish a")
 	assert.Equal(t, 1, counts[sim.ClaimUnprepared], "the pod was removed while no agent ran")

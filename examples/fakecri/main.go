@@ -3,7 +3,7 @@
 //
 // Try it, from the root of the repository; it needs no root and no cluster:
 //
-//	$ go run ./examples/fakecri --listen unix:///tmp/fakecri.sock --behaviors examples/fakecri/node.yaml -v
+//	$ go run ./examples/fakecri --listen unix:///tmp/fakecri.sock --behaviors examples/fakecri/node.txt -v
 //	… and in another shell, with crictl:
 //	$ crictl -r unix:///tmp/fakecri.sock info
 //	$ crictl -r unix:///tmp/fakecri.sock pull busybox
@@ -29,6 +29,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
 	"github.com/kubeparts/kubeparts/runtime/cri/serve"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 func main() {
@@ -42,12 +43,12 @@ func main() {
 
 const usage = `fakecri is a CRI runtime in memory, in which containers behave as a file specifies.
 
-  fakecri --listen unix:///tmp/fakecri.sock [--behaviors FILE.yaml]
+  fakecri --listen unix:///tmp/fakecri.sock [--behaviors FILE]
 
 The behavior of a container is specified by its name or its image in the file, or
 by an annotation of its pod:
 
-  fakecri.kubeparts.io/behavior: "{runFor: 1m, exitCode: 1}"
+  fakecri.kubeparts.io/behavior: "exit=1@1m"
 
 Without one it runs until it is stopped. Every image can be pulled. All pods are
 discarded when the program terminates.
@@ -63,7 +64,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	var (
 		listen    = flags.String("listen", "unix:///tmp/fakecri.sock", "`address` to serve the CRI at, a unix socket")
 		streams   = flags.String("streams", "127.0.0.1:0", "TCP `address` of exec, attach and port-forward; port 0 is any")
-		behaviors = flags.String("behaviors", "", "YAML `file` with the behavior of containers and images, and faults; see examples/fakecri/node.yaml")
+		behaviors = flags.String("behaviors", "", "`file` with the behavior of containers and images, and faults; see examples/fakecri/node.txt")
 		seed      = flags.Uint64("seed", 1, "`number` that IDs and random faults are derived from")
 		logs      = flags.Bool("logs", true, "write the logs of containers to the paths that the client specifies")
 		endpoints = flags.Bool("endpoints", true, "listen on the endpoints of containers at 127.0.0.1")
@@ -80,20 +81,23 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	case flags.NArg() > 0:
 		return fmt.Errorf("unexpected argument %q; see --help", flags.Arg(0))
 	}
-	var script fakecri.Script
+	var script fake.Script
 	if *behaviors != "" {
 		data, err := os.ReadFile(*behaviors)
 		if err != nil {
 			return err
 		}
-		if script, err = fakecri.ParseScript(data); err != nil {
+		if script, err = fake.ParseScript(string(data)); err != nil {
 			return fmt.Errorf("%s: %w", *behaviors, err)
 		}
 	}
-	cfg := script.Config(*seed)
+	cfg, err := fakecri.ScriptConfig(script, *seed)
+	if err != nil {
+		return fmt.Errorf("%s: %w", *behaviors, err)
+	}
 	cfg.WriteLogs, cfg.Listen = *logs, *endpoints
 	cfg.Logger = slog.New(slog.NewTextHandler(out, nil))
-	fake, err := fakecri.New(cfg)
+	rt, err := fakecri.New(cfg)
 	if err != nil {
 		return err
 	}
@@ -102,7 +106,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	serving := serve.Config{Listener: listener, Runtime: fake, Images: fake, Streams: fake, StreamAddr: *streams}
+	serving := serve.Config{Listener: listener, Runtime: rt, Images: rt, Streams: rt, StreamAddr: *streams}
 	if *verbose {
 		serving.Called = (&callLog{out: out, printed: map[string]bool{}}).called
 	}
@@ -112,14 +116,14 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	fmt.Fprintf(out, "fakecri serves CRI v1 at unix://%s, until Ctrl-C\n", listener.Addr())
 	err = server.Run(ctx)
-	remove(fake)
+	remove(rt)
 	return err
 }
 
 // remove closes the endpoints of containers.
-func remove(fake *fakecri.Runtime) {
-	for _, s := range fake.Sandboxes("") {
-		_ = fake.RemovePodSandbox(context.Background(), s.ID) // the program terminates anyway
+func remove(rt *fakecri.Runtime) {
+	for _, s := range rt.Sandboxes("") {
+		_ = rt.RemovePodSandbox(context.Background(), s.ID) // the program terminates anyway
 	}
 }
 

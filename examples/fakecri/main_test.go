@@ -75,8 +75,8 @@ func pause(t *testing.T, d time.Duration) {
 // The engine of this house runs a pod on it, through the socket.
 func TestAPodLivesThroughTheSocket(t *testing.T) {
 	port := freePort(t)
-	file := filepath.Join(t.TempDir(), "node.yaml")
-	text := `containers: {web: {logs: [{text: "hello %d", every: 10ms}], endpoints: [{port: ` + port + `, http: true}], execRules: [{stdout: "hi"}]}}`
+	file := filepath.Join(t.TempDir(), "node.txt")
+	text := `container web log="hello %d";every=10ms http=` + port + ` command="";stdout=hi`
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	out, socket := begin(t, "--behaviors", file, "-v")
 	client, err := remote.Dial(t.Context(), socket, remote.Config{})
@@ -140,24 +140,24 @@ func freePort(t *testing.T) string {
 }
 
 func TestTheExampleFileIsRight(t *testing.T) {
-	begin(t, "--behaviors", "node.yaml", "--endpoints=false")
+	begin(t, "--behaviors", "node.txt", "--endpoints=false")
 }
 
 func TestItSaysWhatIsWrong(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "node.yaml")
-	require.NoError(t, os.WriteFile(file, []byte("containers: {web: {runfor: 1s}}"), 0o600))
+	file := filepath.Join(t.TempDir(), "node.txt")
+	require.NoError(t, os.WriteFile(file, []byte("container web runfor=1s"), 0o600))
 	for want, args := range map[string][]string{
 		"not a unix socket":             {"--listen", "tcp://127.0.0.1:1"},
 		`unexpected argument "now"`:     {"now"},
 		"no such file or directory":     {"--behaviors", file + ".not"},
-		file + ": fakecri: script: ":    {"--behaviors", file},
+		file + ": fake: line 1: web: ":  {"--behaviors", file},
 		"flag provided but not defined": {"--nonsense"},
 	} {
 		assert.ErrorContains(t, run(t.Context(), args, new(output)), want)
 	}
 	out := new(output)
 	assert.ErrorIs(t, run(t.Context(), []string{"--help"}, out), flag.ErrHelp)
-	for _, want := range []string{"--behaviors FILE.yaml", "fakecri.kubeparts.io/behavior", "-seed number"} {
+	for _, want := range []string{"--behaviors FILE", "fakecri.kubeparts.io/behavior", "-seed number"} {
 		assert.Contains(t, out.String(), want)
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kubeparts/kubeparts/kube/fakenode"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 func main() {
@@ -73,7 +74,7 @@ func run(ctx context.Context, config *rest.Config, name string, count, devices i
 	nodes, err := fakenode.New(config, fakenode.Config{
 		Nodes:       fakenode.Many(count, fakenode.Node{Name: name, Drivers: drivers(devices)}),
 		NoScheduler: true, // the cluster has one
-		Behaviors:   map[string]fakenode.Behavior{"crash": {Exit: &fakenode.Exit{Code: 1, After: 30 * time.Second}}},
+		Behaviors:   map[string]fake.Behavior{"crash": {Exit: &fake.Exit{Code: 1, After: 30 * time.Second}}},
 	})
 	if err != nil {
 		return err

@@ -25,6 +25,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeparts/kubeparts/kube/provider"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 	"github.com/kubeparts/kubeparts/status"
 )
@@ -51,8 +52,8 @@ type podController interface {
 // run creates a pod that crashes once, waits until it is ready again, and deletes it.
 func run(ctx context.Context, out io.Writer) error {
 	rt := new(runtimetest.Runtime)
-	rt.Behave("web:1", runtimetest.Behavior{
-		Exit: &runtimetest.Exit{After: 300 * time.Millisecond, Code: 1}, Crashes: 1, StopDelay: 200 * time.Millisecond,
+	rt.Behave("web:1", fake.Behavior{
+		Exit: &fake.Exit{After: 300 * time.Millisecond, Code: 1, Crashes: 1}, StopDelay: 200 * time.Millisecond,
 	})
 	p, err := provider.New(provider.Config{Runtime: rt, NodeName: "virtual"})
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/kube/apitest"
 	"github.com/kubeparts/kubeparts/runtime"
-	"github.com/kubeparts/kubeparts/runtime/runtimetest"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // Bad input from the API server, each with a bound on its cost. perMinute is the
@@ -58,7 +58,7 @@ func TestPodsWithImpossibleSpecsAffectNoOthers(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		a := newAgent(t)
-		a.runtime.Behave("none", runtimetest.Behavior{Fail: &runtimetest.Failure{Reason: "InvalidImageName", Message: "none is no image"}})
+		a.runtime.Behave("none", fake.Behavior{Fail: &fake.Failure{Reason: "InvalidImageName", Message: "none is no image"}})
 		for name, spoil := range impossible {
 			pod := serving(name)
 			spoil(pod)
@@ -97,7 +97,7 @@ func TestAStatusThatIsTooLargeCostsNoMoreCalls(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := newAgent(t)
-				a.runtime.Behave("big", runtimetest.Behavior{Fail: &runtimetest.Failure{Reason: "CreateContainerError", Message: strings.Repeat("no ", 1000)}})
+				a.runtime.Behave("big", fake.Behavior{Fail: &fake.Failure{Reason: "CreateContainerError", Message: strings.Repeat("no ", 1000)}})
 				a.faults.set(func(c apitest.Call) apitest.Fault {
 					if c.Verb == "patch" && len(c.Body) > limit {
 						return apitest.Fault{Code: http.StatusRequestEntityTooLarge, Message: "limit is reached"}
@@ -132,7 +132,7 @@ func TestClocksThatDifferEndNoPodEarlyOrLate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := newAgent(t)
-				a.runtime.Behave("polite", runtimetest.Behavior{StopDelay: 20 * time.Second})
+				a.runtime.Behave("polite", fake.Behavior{StopDelay: 20 * time.Second})
 				pod := serving("web")
 				pod.Spec.Containers[0].Image = "polite"
 				pod.CreationTimestamp = metav1.NewTime(time.Now().Add(skew))

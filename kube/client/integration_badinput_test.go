@@ -19,7 +19,7 @@ import (
 	"github.com/kubeparts/kubeparts/kube/client"
 	"github.com/kubeparts/kubeparts/kube/node"
 	"github.com/kubeparts/kubeparts/runtime"
-	"github.com/kubeparts/kubeparts/runtime/runtimetest"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // A status that exceeds the limit of the server (3 MiB) or of its store (1.5 MiB) is
@@ -76,7 +76,7 @@ func clusterTooLarge(t *testing.T, c *cluster) {
 // period.
 func clusterClocks(t *testing.T, c *cluster) {
 	m := c.newMember(t, "clocks")
-	m.runtime.Behave("polite:1", runtimetest.Behavior{StopDelay: 2 * time.Second})
+	m.runtime.Behave("polite:1", fake.Behavior{StopDelay: 2 * time.Second})
 	begun := time.Now()
 	for name, skew := range map[string]time.Duration{"ahead": 48 * time.Hour, "behind": -48 * time.Hour} {
 		when := begun.Add(skew).UTC().Format(time.RFC3339)

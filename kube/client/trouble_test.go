@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/kube/apitest"
-	"github.com/kubeparts/kubeparts/runtime/runtimetest"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // A fleet is an agent with pods that run.
@@ -58,7 +58,7 @@ func TestAWatchThatIsDroppedOrTooOldLosesNothing(t *testing.T) { // 410 Gone
 			synctest.Test(t, func(t *testing.T) {
 				const pods = 10
 				a := newFleet(t, pods)
-				a.runtime.Behave("polite", runtimetest.Behavior{StopDelay: time.Second})
+				a.runtime.Behave("polite", fake.Behavior{StopDelay: time.Second})
 				for round := range 5 {
 					a.faults.set(about("watch", apitest.Fault{Refuse: true}))
 					a.api.DropWatches()

@@ -10,6 +10,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // A Config configures fake nodes and their pods. The zero value is one node, "fake-0", that
@@ -22,11 +24,12 @@ type Config struct {
 	// It is called once for each container of a pod, must be safe for concurrent use, and
 	// must not modify the pod. Annotations of the pod take precedence over it (see
 	// [Annotation]), and it takes precedence over Behaviors. May be nil.
-	Behave func(pod *v1.Pod, c *v1.Container) (Behavior, bool)
+	Behave func(pod *v1.Pod, c *v1.Container) (fake.Behavior, bool)
 
 	// Behaviors are behaviors of containers by container name or, if there is none, by
 	// image.
-	Behaviors map[string]Behavior
+	Behaviors map[string]fake.Behavior
+	shared    map[string]*fake.Behavior // the same, shared by all pods
 
 	// NoScheduler disables the binding of pods to nodes. It should be set in a cluster with
 	// a kube-scheduler; envtest has none.
@@ -109,9 +112,13 @@ func (cfg *Config) complete() error {
 		return errors.New("fakenode: Config.Heartbeat.StatusPeriod, Heartbeat.LeaseDuration or Retry is negative")
 	}
 	for name, b := range cfg.Behaviors {
-		if err := b.check(); err != nil {
+		if err := checkBehavior(b); err != nil {
 			return fmt.Errorf("fakenode: Config.Behaviors: %s: %w", name, err)
 		}
+		if cfg.shared == nil {
+			cfg.shared = map[string]*fake.Behavior{}
+		}
+		cfg.shared[name] = &b
 	}
 	if cfg.Nodes == nil {
 		cfg.Nodes = Many(1, Node{})

@@ -3,7 +3,7 @@
 //
 // # Behavior
 //
-// Nothing is executed: the [Behavior] of the containers of a pod specifies when
+// Nothing is executed: the [fake.Behavior] of the containers of a pod specifies when
 // they are ready, exit or fail. Without a scheduler it also binds pods, with the filters and
 // scores of package scheduler. Everything else is done by the packages of a real node: kube/node
 // registers the nodes and renews their leases, podworker, pleg and status run the pods on
@@ -29,7 +29,7 @@
 //
 //	pod.Annotations = map[string]string{fakenode.Annotation: "ready=2s,exit=1@1m"}
 //
-// [ParseBehavior] lists all options. [Config].Behave returns the behavior of a container,
+// Package runtime/fake lists the options. [Config].Behave returns the behavior of a container,
 // and [Config].Behaviors has behaviors by container name or image. [Node].Drivers are DRA
 // drivers, for pods with ResourceClaims. A test causes events of pods with [Nodes.Exit],
 // [Nodes.OOM], [Nodes.Evict], [Nodes.Crash] and [Nodes.SetReady], and of nodes with
@@ -75,7 +75,7 @@
 //
 //   - Probes are not executed, including those of the pod: a container is ready when its
 //     Behavior specifies it, and live until it exits.
-//   - Nodes write the events of the kubelet that follow from a Behavior or a method: Pulled,
+//   - Nodes write the events of the kubelet that follow from a behavior or a method: Pulled,
 //     Created, Started, Killing, BackOff, Failed (with Pulling, of images), Unhealthy,
 //     Evicted, NodeReady, NodeNotReady, NodeSchedulable, NodeNotSchedulable, those of the
 //     conditions of a new node, and those of admission; the scheduler writes Scheduled and FailedScheduling. Pulled reports an image

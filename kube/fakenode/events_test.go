@@ -98,7 +98,7 @@ func TestAnEvictionHasEvents(t *testing.T) {
 }
 
 func TestAnImageThatCannotBePulledHasEvents(t *testing.T) {
-	inEvents(t, "no-image", func(t *testing.T, api *apitest.Server, _ kubernetes.Interface, _ *fakenode.Nodes) {
+	inEvents(t, "fail=ErrImagePull", func(t *testing.T, api *apitest.Server, _ kubernetes.Interface, _ *fakenode.Nodes) {
 		events := recorded(api, "web")
 		for _, e := range []string{
 			`Pulling: Pulling image "web:1"`,

@@ -92,16 +92,3 @@ func ExampleDriver() {
 	// running, published: true
 	// <nil>
 }
-
-func ExampleParseBehavior() {
-	b, err := fakenode.ParseBehavior("exit=1@5s,ready=2s")
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(b.ReadyAfter, b.Exit.Code, b.Exit.After)
-	_, err = fakenode.ParseBehavior("ready=soon")
-	fmt.Println(err)
-	// Output:
-	// 2s 1 5s
-	// fakenode: behavior "ready=soon": "ready=soon": "soon" is not a duration, such as 2s or 1m30s
-}

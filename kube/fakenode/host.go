@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/cm/state"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
@@ -36,7 +37,7 @@ type host struct {
 // newHost constructs node number i.
 func newHost(of *Nodes, i int, spec Node) (_ *host, err error) {
 	h := &host{of: of, number: i, spec: spec, ready: make(chan struct{}), restart: make(chan struct{}, 1)}
-	decide := func(pod *v1.Pod, c *v1.Container) (runtimetest.Behavior, bool) { return h.current().decide(pod, c) }
+	decide := func(pod *v1.Pod, c *v1.Container) *fake.Behavior { return h.current().decide(pod, c) }
 	h.runtime = &runtimetest.Runtime{Backoff: of.cfg.Backoff, Decide: decide, Address: of.address}
 	h.now, err = newAgent(h)
 	return h, err

@@ -25,7 +25,7 @@ func TestPodsLiveAsTheyAreDeclaredTo(t *testing.T) {
 	}{
 		"no annotation": {"", nil, []moment{{0, "Running, ready"}, {time.Minute, "Running, ready"}}},
 		"ready later":   {"ready=2s", nil, []moment{{0, "Running"}, {1 * s, "Running"}, {2 * s, "Running, ready"}}},
-		"never ready":   {"never-ready", nil, []moment{{0, "Running"}, {time.Minute, "Running"}}},
+		"never ready":   {"neverReady", nil, []moment{{0, "Running"}, {time.Minute, "Running"}}},
 		"flapping":      {"ready=1s,flap=10s", nil, []moment{{0, "Running"}, {2 * s, "Running, ready"}, {10 * s, "Running"}, {10 * s, "Running, ready"}, {10 * s, "Running"}}},
 		"completes":     {"exit=0@5s", never, []moment{{0, "Running, ready"}, {5 * s, "Succeeded, ended: 0 Completed"}, {time.Minute, "Succeeded, ended: 0 Completed"}}},
 		"fails":         {"exit=3@5s", never, []moment{{4 * s, "Running, ready"}, {2 * s, "Failed, ended: 3 Error"}}},
@@ -36,14 +36,14 @@ func TestPodsLiveAsTheyAreDeclaredTo(t *testing.T) {
 			{10 * s, "Running, ready, 2 restarts"}, {8 * s, "Running, waits: CrashLoopBackOff, 2 restarts"},
 		}},
 		"crashes twice, then runs": {"exit=1@1s,crashes=2", nil, []moment{{30 * s, "Running, ready, 2 restarts"}, {time.Minute, "Running, ready, 2 restarts"}}},
-		"has no image":             {"no-image", nil, []moment{{0, "Pending, waits: ErrImagePull"}, {5 * s, "Pending, waits: ImagePullBackOff"}, {time.Minute, "Pending, waits: ImagePullBackOff"}}},
-		"has its image later":      {"no-image=10s", nil, []moment{{5 * s, "Pending, waits: ImagePullBackOff"}, {10 * s, "Running, ready"}}},
+		"has no image":             {"fail=ErrImagePull", nil, []moment{{0, "Pending, waits: ErrImagePull"}, {5 * s, "Pending, waits: ImagePullBackOff"}, {time.Minute, "Pending, waits: ImagePullBackOff"}}},
+		"has its image later":      {"fail=ErrImagePull@10s", nil, []moment{{5 * s, "Pending, waits: ImagePullBackOff"}, {10 * s, "Running, ready"}}},
 		"cannot be started":        {"fail=CreateContainerError", nil, []moment{{5 * s, "Pending, waits: CreateContainerError"}}},
 		"starts slowly":            {"start=5s", nil, []moment{{1 * s, "Pending, waits: ContainerCreating"}, {5 * s, "Running, ready"}}},
 		"is evicted":               {"evict@5s", nil, []moment{{4 * s, "Running, ready"}, {2 * s, "Failed Evicted, ended: 143 Error"}, {time.Minute, "Failed Evicted, ended: 143 Error"}}},
 		"misspelt":                 {"reddy=2s", nil, []moment{{0, "Failed UnknownBehavior"}}},
 		"for one container only": {"", func(p *v1.Pod) {
-			p.Annotations = map[string]string{fakenode.Annotation: "never-ready", fakenode.AnnotationPrefix + "main": "ready=1s"}
+			p.Annotations = map[string]string{fakenode.Annotation: "neverReady", fakenode.AnnotationPrefix + "main": "ready=1s"}
 		}, []moment{{0, "Running"}, {2 * s, "Running, ready"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestAPodThatIsDeletedHasItsGrace(t *testing.T) {
 	inWorld(t, fakenode.Config{}, func(w *world) {
 		w.run("quick", "")
 		w.run("slow", "stop=5s")
-		w.run("stubborn", "stubborn")
+		w.run("stubborn", "ignoreTERM")
 		w.after(time.Second)
 		for _, name := range []string{"quick", "slow", "stubborn"} {
 			w.delete(name)

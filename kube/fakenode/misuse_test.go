@@ -13,23 +13,24 @@ import (
 
 	"github.com/kubeparts/kubeparts/kube/apitest"
 	"github.com/kubeparts/kubeparts/kube/fakenode"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 func TestAnExitCodeThatNoProcessHasIsRefused(t *testing.T) {
 	for _, text := range []string{"exit=999", "exit=-1@5s", "exit=256"} {
-		_, err := fakenode.ParseBehavior(text)
-		assert.ErrorContains(t, err, "want 0 to 255", text)
+		_, err := fake.ParseBehavior(text)
+		assert.ErrorContains(t, err, "is not a number from 0 to 255", text)
 	}
-	bad := fakenode.Behavior{Exit: &fakenode.Exit{Code: 999}}
-	_, err := fakenode.New(new(apitest.Server).RESTConfig(), fakenode.Config{Behaviors: map[string]fakenode.Behavior{"main": bad}})
-	assert.EqualError(t, err, "fakenode: Config.Behaviors: main: exit code 999: want 0 to 255")
-	inWorld(t, fakenode.Config{Behave: func(pod *v1.Pod, _ *v1.Container) (fakenode.Behavior, bool) { return bad, pod.Name == "bad" }}, func(w *world) {
+	bad := fake.Behavior{Exit: &fake.Exit{Code: 999}}
+	_, err := fakenode.New(new(apitest.Server).RESTConfig(), fakenode.Config{Behaviors: map[string]fake.Behavior{"main": bad}})
+	assert.EqualError(t, err, "fakenode: Config.Behaviors: main: fake: behavior \"exit=999\": \"exit=999\": \"999\" is not a number from 0 to 255")
+	inWorld(t, fakenode.Config{Behave: func(pod *v1.Pod, _ *v1.Container) (fake.Behavior, bool) { return bad, pod.Name == "bad" }}, func(w *world) {
 		w.run("bad", "")
 		w.run("web", "")
 		w.after(time.Second)
 		assert.Equal(t, v1.PodFailed, w.pod("bad").Status.Phase)
-		assert.Contains(t, w.pod("bad").Status.Message, "Config.Behave: exit code 999: want 0 to 255")
-		assert.EqualError(t, w.nodes.Exit("default", "web", "", 999), "fakenode: exit: exit code 999: want 0 to 255")
+		assert.Contains(t, w.pod("bad").Status.Message, "Config.Behave: fake: behavior \"exit=999\"")
+		assert.EqualError(t, w.nodes.Exit("default", "web", "", 999), `fakenode: exit: exit code 999 is not from 0 to 255`)
 	})
 }
 

@@ -105,7 +105,7 @@ func TestADrainEvictsAllPodsExceptThoseOfDaemonSets(t *testing.T) {
 
 func TestADrainThatIsCanceledNamesTheRemainingPods(t *testing.T) {
 	inWorld(t, fakenode.Config{}, func(w *world) {
-		w.run("web", "stubborn")
+		w.run("web", "ignoreTERM")
 		w.after(time.Second)
 		ctx, cancel := context.WithTimeout(w.t.Context(), 10*time.Second)
 		defer cancel()

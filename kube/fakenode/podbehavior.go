@@ -9,24 +9,32 @@ import (
 	"github.com/kubeparts/kubeparts/podsource/manifest"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
-	"github.com/kubeparts/kubeparts/runtime/runtimetest"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/status"
 )
 
 // A podBehavior is the behavior of a pod of a node.
 type podBehavior struct {
-	source, pod *v1.Pod              // as returned by the API server, and with readiness probes
-	containers  map[string]Behavior  // by container name
-	firstTry    map[string]time.Time // of containers that cannot be started
-	ready       *bool                // set by SetReady; nil: that of the behavior
+	source, pod *v1.Pod                   // as returned by the API server, and with readiness probes
+	containers  map[string]*fake.Behavior // by container name
+	firstTry    map[string]time.Time      // of containers that cannot be started
+	ready       *bool                     // set by SetReady; nil: that of the behavior
 	evicted     bool
 	unready     map[string]string // last instance that was reported as unready, by container name
 }
 
+// behaviorOf returns the behavior of a container.
+func (d *podBehavior) behaviorOf(name string) *fake.Behavior {
+	if b := d.containers[name]; b != nil {
+		return b
+	}
+	return &zero
+}
+
 // behaviors returns the behavior of each container of a pod. An invalid one is returned as
 // an error, with the zero behavior.
-func (cfg *Config) behaviors(pod *v1.Pod) (map[string]Behavior, error) {
-	of := map[string]Behavior{}
+func (cfg *Config) behaviors(pod *v1.Pod) (map[string]*fake.Behavior, error) {
+	of := map[string]*fake.Behavior{}
 	var first error
 	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range list {
@@ -90,25 +98,25 @@ func withProbes(pod *v1.Pod) *v1.Pod {
 }
 
 // decide implements runtimetest.Runtime.Decide.
-func (a *agent) decide(pod *v1.Pod, c *v1.Container) (runtimetest.Behavior, bool) {
+func (a *agent) decide(pod *v1.Pod, c *v1.Container) *fake.Behavior {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	d := a.behaviors[pod.UID]
 	if d == nil {
-		return runtimetest.Behavior{}, false
+		return nil
 	}
 	first, retried := d.firstTry[c.Name]
 	if !retried {
 		first = time.Now()
 	}
-	b := d.containers[c.Name].forRuntime(c, time.Since(first))
+	b := startedAt(d.behaviorOf(c.Name), c, time.Since(first))
 	if b.Fail != nil && !retried {
 		if d.firstTry == nil {
 			d.firstTry = map[string]time.Time{}
 		}
 		d.firstTry[c.Name] = first
 	}
-	return b, true
+	return b
 }
 
 // addProbes adds the probe results that the behavior of the pod specifies.
@@ -157,12 +165,12 @@ func (a *agent) probed(uid types.UID) map[string]runtime.ProbeStatus {
 // stateLocked reports whether a running container is ready, and whether its pod must be
 // evicted now. It starts a timer for the next change.
 func (a *agent) stateLocked(uid types.UID, d *podBehavior, c *runtime.ContainerStatus) (ready, evict bool) {
-	b, age := d.containers[c.Name], time.Since(c.StartedAt)
-	if !b.needsTimer() && d.ready == nil {
+	b, age := d.behaviorOf(c.Name), time.Since(c.StartedAt)
+	if !needsTimer(b) && d.ready == nil {
 		return true, false
 	}
-	ready, next := b.ready(age)
-	if b.Evict && !d.evicted {
+	ready, next := b.Ready(age)
+	if b.EvictAfter > 0 && !d.evicted {
 		if wait := b.EvictAfter - age; wait > 0 {
 			if next == 0 || wait < next {
 				next = wait

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/kube/apitest"
 	"github.com/kubeparts/kubeparts/kube/fakenode"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // An httptest server waits in Close for open watches, as an API server does. Its Close
@@ -37,9 +38,9 @@ func TestStoppedNodesDoNotKeepTheirAPIServerFromStopping(t *testing.T) {
 }
 
 func TestAnEmptyBehaviorMeansRun(t *testing.T) {
-	inWorld(t, fakenode.Config{Behaviors: map[string]fakenode.Behavior{"main": {NeverReady: true}}}, func(w *world) {
+	inWorld(t, fakenode.Config{Behaviors: map[string]fake.Behavior{"main": {NeverReady: true}}}, func(w *world) {
 		w.run("web", "", func(p *v1.Pod) {
-			p.Annotations = map[string]string{fakenode.Annotation: "never-ready", fakenode.AnnotationPrefix + "main": " "}
+			p.Annotations = map[string]string{fakenode.Annotation: "neverReady", fakenode.AnnotationPrefix + "main": " "}
 		})
 		w.run("default", "", func(p *v1.Pod) { p.Annotations = map[string]string{fakenode.Annotation: ""} })
 		w.after(time.Second)

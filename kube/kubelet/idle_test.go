@@ -26,6 +26,7 @@ import (
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/status"
 )
 
@@ -35,11 +36,11 @@ type callCounter struct {
 	calls map[string]int
 }
 
-func (c *callCounter) count(call fakecri.Call) fakecri.Fault {
+func (c *callCounter) count(call fake.Call) fake.Fault {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.calls[call.Method]++
-	return fakecri.Fault{}
+	return fake.Fault{}
 }
 
 // in returns the calls in d, and their sum.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/kube/provider"
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 	"github.com/kubeparts/kubeparts/status"
 )
@@ -120,7 +121,7 @@ func isNotFound(err error) bool {
 func TestADeletedPodHasItsGracePeriod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := new(runtimetest.Runtime)
-		rt.Behave("web:1", runtimetest.Behavior{StopDelay: 10 * time.Second})
+		rt.Behave("web:1", fake.Behavior{StopDelay: 10 * time.Second})
 		n := start(t, rt, web("a"))
 		defer n.stop()
 		n.after(time.Second)
@@ -159,7 +160,7 @@ func TestAPodIsReplacedUnderItsName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, requested := range []bool{true, false} { // DeletePod was called, or not, as after an interrupted watch
 			rt := new(runtimetest.Runtime)
-			rt.Behave("web:1", runtimetest.Behavior{StopDelay: 10 * time.Second})
+			rt.Behave("web:1", fake.Behavior{StopDelay: 10 * time.Second})
 			n := start(t, rt, web("a"))
 			n.after(time.Second)
 			if requested {
@@ -190,7 +191,7 @@ func TestAPodIsReplacedUnderItsName(t *testing.T) {
 func TestRunningPodsAreAdopted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := new(runtimetest.Runtime)
-		rt.Behave("web:1", runtimetest.Behavior{StopDelay: time.Second})
+		rt.Behave("web:1", fake.Behavior{StopDelay: time.Second})
 		first := start(t, rt, web("a"), named(web("old"), "old"), named(web("leaving"), "leaving"))
 		first.after(time.Second)
 		first.stop()
@@ -219,7 +220,7 @@ func TestRunningPodsAreAdopted(t *testing.T) {
 func TestFinishedPodsDoNotDelayAdoption(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := new(runtimetest.Runtime)
-		rt.Behave("job", runtimetest.Behavior{Exit: &runtimetest.Exit{After: time.Second}})
+		rt.Behave("job", fake.Behavior{Exit: &fake.Exit{After: time.Second}})
 		job := named(web("job"), "job")
 		job.Spec.RestartPolicy, job.Spec.Containers[0].Image = v1.RestartPolicyNever, "job"
 		first := start(t, rt, job)
@@ -256,8 +257,8 @@ func TestRunWaitsForTheRuntime(t *testing.T) {
 		first.after(time.Second)
 		first.stop()
 
-		rt.Inject(func(c runtimetest.Call) runtimetest.Fault {
-			return runtimetest.Fault{Err: errors.New("connection refused")}
+		rt.Inject(func(c fake.Call) fake.Fault {
+			return fake.Fault{Err: errors.New("connection refused")}
 		})
 		second := start(t, rt)
 		defer second.stop()
@@ -302,7 +303,7 @@ func TestInvalidArgumentsAreErrors(t *testing.T) {
 func TestGetPodMarksThePodWithItsUID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := new(runtimetest.Runtime)
-		rt.Behave("web:1", runtimetest.Behavior{StopDelay: time.Second}) // the pod is there after DeletePod
+		rt.Behave("web:1", fake.Behavior{StopDelay: time.Second}) // the pod is there after DeletePod
 		n := start(t, rt, web("a"))
 		defer n.stop()
 		n.after(time.Second)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/kube/provider"
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
@@ -77,11 +78,12 @@ func serving(t *testing.T, rt runtime.Runtime) *provider.Provider {
 
 func TestStreamsOfAContainer(t *testing.T) {
 	rt := streaming{Runtime: new(runtimetest.Runtime)}
-	rt.Behave("web:1", runtimetest.Behavior{Exec: func(_ context.Context, cmd []string) (runtime.ExecResult, error) {
+	rt.Behave("web:1", fake.Behavior{Exec: func(_ context.Context, cmd []string, s runtime.Streams) (int32, error) {
 		if cmd[0] == "false" {
-			return runtime.ExecResult{ExitCode: 7}, nil
+			return 7, nil
 		}
-		return runtime.ExecResult{Stdout: []byte(cmd[1])}, nil
+		_, err := io.WriteString(s.Stdout, cmd[1])
+		return 0, err
 	}})
 	p := serving(t, rt)
 	var out bytes.Buffer
@@ -133,8 +135,10 @@ func (s simple) ContainerLog(_ context.Context, id string, opts *v1.PodLogOption
 
 func TestARuntimeMayRunCommandsWithoutStreamsAndReturnItsLogs(t *testing.T) {
 	rt := new(runtimetest.Runtime)
-	rt.Behave("web:1", runtimetest.Behavior{Exec: func(_ context.Context, cmd []string) (runtime.ExecResult, error) {
-		return runtime.ExecResult{Stdout: []byte(cmd[0]), Stderr: []byte("warning"), ExitCode: int32(len(cmd) - 1)}, nil
+	rt.Behave("web:1", fake.Behavior{Exec: func(_ context.Context, cmd []string, s runtime.Streams) (int32, error) {
+		_, err := io.WriteString(s.Stdout, cmd[0])
+		_, err2 := io.WriteString(s.Stderr, "warning")
+		return int32(len(cmd) - 1), errors.Join(err, err2)
 	}})
 	p := serving(t, simple{struct{ runtime.Runtime }{rt}, rt})
 	var out, errs bytes.Buffer

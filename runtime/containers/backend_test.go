@@ -7,6 +7,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/runtime/containers"
 	"github.com/kubeparts/kubeparts/runtime/containers/containerstest"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // The fake backend, also with a slow and a queued start, and the adapted machine manager keep the
@@ -20,14 +21,14 @@ func TestBackendsKeepTheirContract(t *testing.T) {
 		}
 	}
 	t.Run("fake", func(t *testing.T) {
-		containerstest.TestBackend(t, suite(func() containers.Backend { return fake(nil) }))
+		containerstest.TestBackend(t, suite(func() containers.Backend { return newFake(nil) }))
 	})
 	t.Run("queued", func(t *testing.T) {
 		containerstest.TestBackend(t, suite(func() containers.Backend {
-			return fake(func(b *containerstest.Behavior) { b.QueueDelay = time.Second })
+			return newFake(func(b *fake.Behavior) { b.QueueDelay = time.Second })
 		}))
 	})
 	t.Run("machines", func(t *testing.T) {
-		containerstest.TestBackend(t, suite(func() containers.Backend { return machines{&fakeHypervisor{below: fake(nil)}} }))
+		containerstest.TestBackend(t, suite(func() containers.Backend { return machines{&fakeHypervisor{below: newFake(nil)}} }))
 	})
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/containers"
 	"github.com/kubeparts/kubeparts/runtime/containers/containerstest"
 	"github.com/kubeparts/kubeparts/runtime/cri"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
@@ -80,25 +81,25 @@ func shellOf(ctx context.Context, cmd []string, s runtime.Streams) (int32, error
 	return int32(code), err
 }
 
-// fake returns a backend with the images of the suite, changed by more.
-func fake(more func(*containerstest.Behavior)) *containerstest.Backend {
+// newFake returns a backend with the images of the suite, changed by more.
+func newFake(more func(*fake.Behavior)) *containerstest.Backend {
 	b := new(containerstest.Backend)
-	behave := func(c v1.Container, behavior containerstest.Behavior) {
+	behave := func(c v1.Container, behavior fake.Behavior) {
 		if more != nil {
 			more(&behavior)
 		}
 		b.Behave(c.Image, behavior)
 	}
 	for _, name := range []string{"long", "other"} {
-		behave(image(name), containerstest.Behavior{Exec: shellOf, Attach: func(ctx context.Context, s runtime.Streams) error {
+		behave(image(name), fake.Behavior{Exec: shellOf, Attach: func(ctx context.Context, s runtime.Streams) error {
 			_, err := io.Copy(s.Stdout, s.Stdin)
 			return err
 		}})
 	}
-	behave(image("stubborn"), containerstest.Behavior{Stubborn: true})
-	behave(image("reports"), containerstest.Behavior{RunFor: 200 * time.Millisecond, ExitCode: 1, Message: "out of luck"})
+	behave(image("stubborn"), fake.Behavior{IgnoreTERM: true})
+	behave(image("reports"), fake.Behavior{Exit: &fake.Exit{After: 200 * time.Millisecond, Code: 1, Message: "out of luck"}})
 	for code := range int32(43) {
-		behave(exits(code), containerstest.Behavior{RunFor: 200 * time.Millisecond, ExitCode: code})
+		behave(exits(code), fake.Behavior{Exit: &fake.Exit{After: 200 * time.Millisecond, Code: code}})
 	}
 	return b
 }
@@ -137,7 +138,7 @@ func suite() runtimetest.Suite {
 
 func TestTheFakeBackendKeepsTheContractOfARuntime(t *testing.T) {
 	runtimetest.TestRuntime(t, func(t *testing.T) runtime.Runtime {
-		below := fake(nil)
+		below := newFake(nil)
 		return over(t, configOf(t, below), below)
 	}, suite())
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/containers"
 	"github.com/kubeparts/kubeparts/runtime/containers/containerstest"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
@@ -150,7 +151,7 @@ func TestAHypervisorIsARuntime(t *testing.T) {
 		"ListCostIsIndependentOfPodCount": "the list of the hypervisor has IDs only, and each machine is inspected",
 	}
 	runtimetest.TestRuntime(t, func(t *testing.T) runtime.Runtime {
-		below := fake(nil)
+		below := newFake(nil)
 		cfg := configOf(t, machines{&fakeHypervisor{below: below}})
 		cfg.Support = containers.Support{SeparateContainers: true, HostNamespaces: true}
 		return over(t, cfg, below)
@@ -159,13 +160,13 @@ func TestAHypervisorIsARuntime(t *testing.T) {
 
 // Slow starts and queues change no requirement.
 func TestASlowBackendKeepsTheContractOfARuntime(t *testing.T) {
-	for name, more := range map[string]func(*containerstest.Behavior){
-		"slow":   func(b *containerstest.Behavior) { b.StartDelay = 300 * time.Millisecond },
-		"queued": func(b *containerstest.Behavior) { b.QueueDelay = 300 * time.Millisecond },
+	for name, more := range map[string]func(*fake.Behavior){
+		"slow":   func(b *fake.Behavior) { b.StartDelay = 300 * time.Millisecond },
+		"queued": func(b *fake.Behavior) { b.QueueDelay = 300 * time.Millisecond },
 	} {
 		t.Run(name, func(t *testing.T) {
 			runtimetest.TestRuntime(t, func(t *testing.T) runtime.Runtime {
-				below := fake(more)
+				below := newFake(more)
 				return over(t, configOf(t, below), below)
 			}, suite())
 		})

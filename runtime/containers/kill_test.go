@@ -15,7 +15,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/containers"
-	"github.com/kubeparts/kubeparts/runtime/containers/containerstest"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // whole returns a pod with an init container, a sidecar, a container that fails once and one that
@@ -63,10 +63,10 @@ func (a agent) step(pod *v1.Pod) (ended bool, err error) {
 // effect and after it, and continues with another agent that has nothing but the directory: nothing
 // runs twice, and the result is that of an agent that lives.
 func TestAKillAtEachCall(t *testing.T) {
-	modes := map[string]func(*containerstest.Behavior){
+	modes := map[string]func(*fake.Behavior){
 		"prompt": nil,
-		"slow":   func(b *containerstest.Behavior) { b.StartDelay = 3 * time.Second },
-		"queued": func(b *containerstest.Behavior) { b.QueueDelay = 7 * time.Second },
+		"slow":   func(b *fake.Behavior) { b.StartDelay = 3 * time.Second },
+		"queued": func(b *fake.Behavior) { b.QueueDelay = 7 * time.Second },
 	}
 	for name, mode := range modes {
 		for _, after := range []bool{false, true} {
@@ -112,15 +112,15 @@ func every() int {
 var errKilled = errors.New("killed")
 
 // killed runs the pod with an agent that is killed at a call, and returns the number of calls.
-func killed(t *testing.T, mode func(*containerstest.Behavior), at int, after, loseDir bool) int {
-	below := fake(mode)
+func killed(t *testing.T, mode func(*fake.Behavior), at int, after, loseDir bool) int {
+	below := newFake(mode)
 	var stop context.CancelFunc
-	below.Fault = func(c containerstest.Call) containerstest.Fault {
+	below.Fault = func(c fake.Call) fake.Fault {
 		if c.Number != at {
-			return containerstest.Fault{}
+			return fake.Fault{}
 		}
 		stop()
-		return containerstest.Fault{Err: errKilled, Lost: after}
+		return fake.Fault{Err: errKilled, Lost: after}
 	}
 	cfg := configOf(t, below)
 	start := func() agent {

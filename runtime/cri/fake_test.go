@@ -14,6 +14,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // A fakeCRI wraps the in-memory runtime of package fakecri, exposing only its CRI
@@ -46,7 +47,7 @@ func newFake() *fakeCRI {
 	f := &fakeCRI{graces: map[string][]int64{}, runs: map[string]int{}, atOnce: map[string]int{}}
 	mem, err := fakecri.New(fakecri.Config{
 		Name: "fake", Handlers: []string{"able", "kata"}, Faults: f.fault, Observe: f.changed,
-		Behaviors: fakecri.Behaviors{Images: map[string]fakecri.Behavior{"*": {Exec: f.answer}}},
+		Behaviors: fake.Behaviors{Images: map[string]fake.Behavior{"*": {Exec: f.answer}}},
 	})
 	must(err)
 	f.mem, f.RuntimeService, f.ImageManagerService = mem, mem, mem
@@ -72,36 +73,36 @@ func (f *fakeCRI) engine(t *testing.T, cfg cri.Config) (*cri.Runtime, *events) {
 func (f *fakeCRI) Close(context.Context) error { return nil }
 
 // fault records a call and returns the fault to inject.
-func (f *fakeCRI) fault(c fakecri.Call) fakecri.Fault {
+func (f *fakeCRI) fault(c fake.Call) fake.Fault {
 	name := c.Container
 	switch c.Method {
 	case "ListPodSandbox", "ListContainers", "PodSandboxStatus", "ContainerStatus":
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.reads = append(f.reads, c.Method)
-		return fakecri.Fault{}
+		return fake.Fault{}
 	case "RunPodSandbox":
-		name = c.Pod
+		name = string(c.Pod)
 	case "StopPodSandbox", "RemovePodSandbox":
 		name = f.podOf(c.ID)
 	case "ImageStatus":
 		name = c.Image
 	case "CreateContainer", "StartContainer", "StopContainer", "RemoveContainer", "ExecSync":
 	default:
-		return fakecri.Fault{}
+		return fake.Fault{}
 	}
 	f.note(c.Method + " " + name)
 	if f.before != nil {
 		if err := f.before(c.Method, name); err != nil {
-			return fakecri.Fault{Err: err}
+			return fake.Fault{Err: err}
 		}
 	}
 	if f.after != nil {
 		if err := f.after(c.Method, name); err != nil {
-			return fakecri.Fault{Err: err, Lost: true}
+			return fake.Fault{Err: err, Lost: true}
 		}
 	}
-	return fakecri.Fault{}
+	return fake.Fault{}
 }
 
 func (f *fakeCRI) note(call string) {

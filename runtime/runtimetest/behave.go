@@ -5,83 +5,29 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
-
-// A Behavior specifies how a container runs. The zero value starts immediately,
-// runs until it is stopped, and exits with 143 (128 + SIGTERM) as soon as it gets
-// SIGTERM.
-type Behavior struct {
-	// Exit makes the container exit without being stopped. May be nil.
-	Exit *Exit
-
-	// Crashes limits Exit to this number of instances of the container in one
-	// pod, as long as the runtime has the pod. Zero means no limit.
-	Crashes int
-
-	// Fail makes each start fail with this reason, without creating an
-	// instance. Each SyncPod tries again.
-	Fail *Failure
-
-	// StartDelay is the duration of each start. SyncPod waits for it, as for an
-	// image pull.
-	StartDelay time.Duration
-
-	// QueueDelay is how long a start is queued: SyncPod returns at once, the
-	// container is in the state created for this time, and then runs. KillPod
-	// cancels the start; the container exits with 137 and has no start time.
-	QueueDelay time.Duration
-
-	// StopDelay is the time from SIGTERM to the exit.
-	StopDelay time.Duration
-
-	// ReadyAfter is the time from the start until a readiness or startup probe
-	// would pass. Runtime does not probe; see [Runtime.ReadyAfter].
-	ReadyAfter time.Duration
-
-	// Stubborn makes the container ignore SIGTERM; it exits with 137 (128 +
-	// SIGKILL) at the end of the grace period.
-	Stubborn bool
-
-	// Exec runs a command in the container; it should return when ctx is done.
-	// If nil, every command succeeds without output.
-	Exec func(ctx context.Context, cmd []string) (runtime.ExecResult, error)
-}
-
-// An Exit specifies when and how a container exits.
-type Exit struct {
-	After time.Duration // since its start
-	Code  int32
-
-	// Reason is the reason in the container status, for example OOMKilled. If
-	// empty, it is Completed for code 0, else Error.
-	Reason string
-}
-
-// A Failure is the reason and the message of a failed start, with the reasons of
-// the Kubernetes API (ErrImagePull, CreateContainerError).
-type Failure struct {
-	Reason  string
-	Message string
-}
 
 // Behave sets the behavior of containers with this name, in any pod, or with
 // this image, from their next start on. A behavior set for the name takes
 // precedence over one set for the image, even if it is the zero Behavior.
-func (r *Runtime) Behave(nameOrImage string, b Behavior) {
+// Fields of it that a Runtime does not implement have no effect.
+func (r *Runtime) Behave(nameOrImage string, b fake.Behavior) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.behaviors == nil {
-		r.behaviors = map[string]Behavior{}
+		r.behaviors = map[string]*fake.Behavior{}
 	}
-	r.behaviors[nameOrImage] = b
+	r.behaviors[nameOrImage] = &b
 }
 
 // behavior returns the behavior of c if it is started now.
-func (r *Runtime) behavior(pod *v1.Pod, c *v1.Container) Behavior {
+func (r *Runtime) behavior(pod *v1.Pod, c *v1.Container) *fake.Behavior {
 	if r.Decide != nil {
-		if b, ok := r.Decide(pod, c); ok {
+		if b := r.Decide(pod, c); b != nil {
 			return b
 		}
 	}
@@ -90,11 +36,16 @@ func (r *Runtime) behavior(pod *v1.Pod, c *v1.Container) Behavior {
 	return r.behaviorLocked(c)
 }
 
-func (r *Runtime) behaviorLocked(c *v1.Container) Behavior {
-	if b, ok := r.behaviors[c.Name]; ok {
-		return b
+// zero is the default behavior.
+var zero fake.Behavior
+
+func (r *Runtime) behaviorLocked(c *v1.Container) *fake.Behavior {
+	for _, key := range []string{c.Name, c.Image} {
+		if b := r.behaviors[key]; b != nil {
+			return b
+		}
 	}
-	return r.behaviors[c.Image]
+	return &zero
 }
 
 // ReadyAfter returns Behavior.ReadyAfter of an instance, for a simulated
@@ -106,4 +57,45 @@ func (r *Runtime) ReadyAfter(c runtime.ContainerStatus) time.Duration {
 		return v.behavior.ReadyAfter
 	}
 	return 0
+}
+
+// Inject makes each call apply the fault that next returns; nil disables it.
+// The Method of a call is the name of the method in package runtime: Pods,
+// PodStatus, SyncPod, KillPod, Check, Watch, Exec, CollectGarbage. Lists are
+// recorded since the first Inject, for at least the last 512 changes, for
+// Fault.Stale. next is called from the goroutine of the call, possibly
+// concurrently, and may use the Runtime.
+func (r *Runtime) Inject(next func(fake.Call) fake.Fault) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.inject = next
+	if next != nil && len(r.snapshots) == 0 {
+		r.snapshotLocked()
+	}
+}
+
+// call runs do with the injected fault.
+func (r *Runtime) call(ctx context.Context, method string, uid types.UID, do func() error) error {
+	return r.callAged(ctx, method, uid, func(time.Duration) error { return do() })
+}
+
+// callAged is call for lists; age is Fault.Stale.
+func (r *Runtime) callAged(ctx context.Context, method string, uid types.UID, do func(age time.Duration) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	next, number := r.inject, 0
+	if next != nil {
+		if r.calls == nil {
+			r.calls = map[string]int{}
+		}
+		r.calls[method]++
+		number = r.calls[method]
+	}
+	r.mu.Unlock()
+	if next == nil {
+		return do(0)
+	}
+	return next(fake.Call{Method: method, Pod: uid, Number: number}).Do(ctx, do)
 }

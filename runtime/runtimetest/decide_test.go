@@ -10,17 +10,21 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
 func TestBehaviorMayDependOnThePod(t *testing.T) {
 	rt := &runtimetest.Runtime{
-		Decide: func(pod *v1.Pod, _ *v1.Container) (runtimetest.Behavior, bool) {
-			return runtimetest.Behavior{Fail: &runtimetest.Failure{Reason: "ErrImagePull"}}, pod.Name == "bad"
+		Decide: func(pod *v1.Pod, _ *v1.Container) *fake.Behavior {
+			if pod.Name == "bad" {
+				return &fake.Behavior{Fail: &fake.Failure{Reason: "ErrImagePull"}}
+			}
+			return nil
 		},
 		Address: func() string { return "192.0.2.1" },
 	}
-	rt.Behave("main", runtimetest.Behavior{Exit: &runtimetest.Exit{Code: 7}})
+	rt.Behave("main", fake.Behavior{Exit: &fake.Exit{Code: 7}})
 	sync := func(name string) error {
 		_, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: &v1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)},

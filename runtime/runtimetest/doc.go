@@ -4,7 +4,7 @@
 // [Runtime] starts, restarts and stops pods like a node: it computes each step
 // with package runtime/cri/plan and creates sandboxes with addresses, runs init
 // containers in order, counts restarts, and stops pods with SIGTERM, a grace
-// period and SIGKILL. It executes nothing; containers behave as [Behavior] and
+// period and SIGKILL. It executes nothing; containers behave as [fake.Behavior] and
 // the methods called by the test specify.
 //
 // [TestRuntime] checks whether a runtime.Runtime keeps the contract documented
@@ -16,7 +16,7 @@
 // The zero Runtime is an empty node:
 //
 //	rt := new(runtimetest.Runtime)
-//	rt.Behave("job", runtimetest.Behavior{Exit: &runtimetest.Exit{After: time.Minute, Code: 1}})
+//	rt.Behave("job", fake.Behavior{Exit: &fake.Exit{After: time.Minute, Code: 1}})
 //	rt.SyncPod(ctx, runtime.SyncRequest{Pod: pod})
 //
 // A test changes the state with Start, Exit, Hang, Crash and Remove. The

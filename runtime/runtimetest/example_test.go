@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
@@ -46,11 +47,11 @@ func Example() {
 func ExampleRuntime_Inject() {
 	ctx := context.Background()
 	rt := new(runtimetest.Runtime)
-	rt.Inject(func(c runtimetest.Call) runtimetest.Fault {
+	rt.Inject(func(c fake.Call) fake.Fault {
 		if c.Method != "SyncPod" {
-			return runtimetest.Fault{}
+			return fake.Fault{}
 		}
-		return runtimetest.Fault{Lost: true, Err: errors.New("deadline exceeded")}
+		return fake.Fault{Lost: true, Err: errors.New("deadline exceeded")}
 	})
 	pod := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", UID: "a1"},

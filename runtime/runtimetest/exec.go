@@ -1,24 +1,55 @@
 package runtimetest
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// Exec calls the container's Behavior.Exec. It returns an error if the
-// container does not run. See [runtime.Execer].
+// Exec calls the container's Behavior.Exec; if it is nil, every command succeeds
+// without output. It returns an error if the container does not run. See
+// [runtime.Execer].
 func (r *Runtime) Exec(ctx context.Context, containerID string, cmd []string, timeout time.Duration) (runtime.ExecResult, error) {
-	v := r.instance(containerID)
-	call := Call{Method: "Exec"}
-	if v != nil {
-		call.UID = v.pod.uid
+	var stdout, stderr bytes.Buffer
+	code, err := r.exec(ctx, containerID, cmd, timeout, runtime.Streams{Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr})
+	if err != nil {
+		return runtime.ExecResult{}, err
 	}
-	var out runtime.ExecResult
-	err := r.call(ctx, call, func() error {
+	return runtime.ExecResult{Stdout: stdout.Bytes(), Stderr: stderr.Bytes(), ExitCode: code}, nil
+}
+
+// StreamExec runs a command as Exec does, without timeout, connected to the
+// streams. See [runtime.StreamExecer].
+func (r *Runtime) StreamExec(ctx context.Context, containerID string, cmd []string, s runtime.Streams) (int32, error) {
+	if s.Stdin == nil {
+		s.Stdin = strings.NewReader("")
+	}
+	if s.Stdout == nil {
+		s.Stdout = io.Discard
+	}
+	switch {
+	case s.TTY:
+		s.Stderr = s.Stdout
+	case s.Stderr == nil:
+		s.Stderr = io.Discard
+	}
+	return r.exec(ctx, containerID, cmd, 0, s)
+}
+
+func (r *Runtime) exec(ctx context.Context, containerID string, cmd []string, timeout time.Duration, s runtime.Streams) (code int32, err error) {
+	v := r.instance(containerID)
+	var uid types.UID
+	if v != nil {
+		uid = v.pod.uid
+	}
+	err = r.call(ctx, "Exec", uid, func() (err error) {
 		if v == nil {
 			return fmt.Errorf("runtimetest: exec: container %s: %w", containerID, runtime.ErrNotFound)
 		}
@@ -34,44 +65,15 @@ func (r *Runtime) Exec(ctx context.Context, containerID string, cmd []string, ti
 			ctx, cancel = context.WithTimeout(ctx, timeout)
 			defer cancel()
 		}
-		var err error
-		if out, err = v.behavior.Exec(ctx, cmd); err != nil {
-			return fmt.Errorf("runtimetest: exec in %s: %w", containerID, err)
+		if code, err = v.behavior.Exec(ctx, cmd, s); err == nil {
+			err = ctx.Err()
 		}
-		if err := ctx.Err(); err != nil {
+		if err != nil {
 			return fmt.Errorf("runtimetest: exec in %s: %w", containerID, err)
 		}
 		return nil
 	})
-	if err != nil {
-		return runtime.ExecResult{}, err
-	}
-	return out, nil
-}
-
-// StreamExec runs a command as Exec does, without timeout, and writes its output
-// at the end. Stdin is not read, and TTY only merges the outputs. See
-// [runtime.StreamExecer].
-func (r *Runtime) StreamExec(ctx context.Context, containerID string, cmd []string, s runtime.Streams) (int32, error) {
-	res, err := r.Exec(ctx, containerID, cmd, 0)
-	if err != nil {
-		return 0, err
-	}
-	if s.TTY {
-		s.Stderr = s.Stdout
-	}
-	for _, out := range []struct {
-		to   io.Writer
-		text []byte
-	}{{s.Stdout, res.Stdout}, {s.Stderr, res.Stderr}} {
-		if out.to == nil {
-			continue
-		}
-		if _, err := out.to.Write(out.text); err != nil {
-			return 0, fmt.Errorf("runtimetest: exec in %s: %w", containerID, err)
-		}
-	}
-	return res.ExitCode, nil
+	return code, err
 }
 
 func (r *Runtime) runs(v *instance) bool {

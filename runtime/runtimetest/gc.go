@@ -13,7 +13,7 @@ import (
 // CollectGarbage removes dead containers and sandboxes. See
 // [runtime.GarbageCollector].
 func (r *Runtime) CollectGarbage(ctx context.Context, policy runtime.GCPolicy) error {
-	return r.call(ctx, Call{Method: "CollectGarbage"}, func() error {
+	return r.call(ctx, "CollectGarbage", "", func() error {
 		removed := r.removedPods(policy)
 		r.mu.Lock()
 		defer r.mu.Unlock()

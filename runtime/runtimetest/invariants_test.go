@@ -13,6 +13,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/internal/seedrun"
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
@@ -27,7 +28,7 @@ func TestInvariantsHoldAtRandom(t *testing.T) {
 
 func randomLife(t *testing.T, rnd *rand.Rand) {
 	rt := new(runtimetest.Runtime)
-	rt.Behave("setup", runtimetest.Behavior{Exit: &runtimetest.Exit{After: time.Millisecond}})
+	rt.Behave("setup", fake.Behavior{Exit: &fake.Exit{After: time.Millisecond}})
 	pod := randomPod(rnd)
 	counts := map[string]int32{} // of the newest instance of each container
 	ids := map[string]bool{}     // of all instances so far

@@ -25,7 +25,7 @@ func (r *Runtime) KillPod(ctx context.Context, req runtime.KillRequest) error {
 	if req.UID == "" {
 		return errors.New("runtimetest: kill pod: KillRequest.UID is empty")
 	}
-	return r.call(ctx, Call{Method: "KillPod", UID: req.UID}, func() error {
+	return r.call(ctx, "KillPod", req.UID, func() error {
 		for {
 			victims, grace := r.killing(req)
 			if len(victims) == 0 {
@@ -122,13 +122,13 @@ func (r *Runtime) term(victims []*instance, turn int) {
 			r.exitLocked(v, exitKILL, "")
 		case v.stubborn:
 		case v.behavior.StopDelay <= 0:
-			r.exitLocked(v, exitTERM, "")
+			r.exitLocked(v, cmp.Or(v.behavior.StopCode, exitTERM), "")
 		case !v.stopping:
 			v.stopping = true
 			if v.timer != nil {
 				v.timer.Stop()
 			}
-			r.exitLaterLocked(v, v.behavior.StopDelay, exitTERM, "")
+			r.exitLaterLocked(v, v.behavior.StopDelay, cmp.Or(v.behavior.StopCode, exitTERM), "")
 		}
 	}
 }

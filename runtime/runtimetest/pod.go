@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // A pod has at least one sandbox or container; it is removed with the last of
@@ -37,12 +38,12 @@ type pod struct {
 type instance struct {
 	pod      *pod
 	status   runtime.ContainerStatus
-	behavior Behavior
-	stubborn bool          // ignores SIGTERM
-	stopping bool          // got SIGTERM and exits after StopDelay
-	turn     int           // order of SIGTERM: 0, or higher for sidecars, the last one first
-	timer    *time.Timer   // queued start or pending exit, or nil
-	done     chan struct{} // closed on exit
+	behavior *fake.Behavior // shared, not modified
+	stubborn bool           // ignores SIGTERM
+	stopping bool           // got SIGTERM and exits after StopDelay
+	turn     int            // order of SIGTERM: 0, or higher for sidecars, the last one first
+	timer    *time.Timer    // queued start or pending exit, or nil
+	done     chan struct{}  // closed on exit
 }
 
 func (p *pod) createdAt() time.Time {
@@ -119,11 +120,11 @@ func (r *Runtime) addressLocked() string {
 }
 
 // runLocked creates an instance of c and starts it, or queues its start.
-func (r *Runtime) runLocked(p *pod, sandboxID string, c *v1.Container, b Behavior) *instance {
+func (r *Runtime) runLocked(p *pod, sandboxID string, c *v1.Container, b *fake.Behavior) *instance {
 	r.ids++
 	now := time.Now()
 	v := &instance{
-		pod: p, behavior: b, stubborn: b.Stubborn, done: make(chan struct{}),
+		pod: p, behavior: b, stubborn: b.IgnoreTERM, done: make(chan struct{}),
 		status: runtime.ContainerStatus{
 			ID: fmt.Sprintf("memory://%s-%d", c.Name, r.ids), Name: c.Name, SandboxID: sandboxID,
 			State:        runtime.ContainerCreated,
@@ -160,7 +161,7 @@ func (r *Runtime) beginLocked(v *instance, now time.Time) {
 		return
 	}
 	v.status.State, v.status.StartedAt = runtime.ContainerRunning, now
-	if e := v.behavior.Exit; e != nil && (v.behavior.Crashes == 0 || int(v.status.RestartCount) < v.behavior.Crashes) {
+	if e := v.behavior.Exit; e != nil && (e.Crashes == 0 || int(v.status.RestartCount) < e.Crashes) {
 		r.exitLaterLocked(v, e.After, e.Code, e.Reason)
 	}
 	r.changedLocked(v.pod.uid)

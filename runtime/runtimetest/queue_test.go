@@ -10,16 +10,17 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
 // queueing returns the runtime of memory with a queue.
 func queueing(*testing.T) runtime.Runtime {
 	rt, behaviors := memory(), memoryBehaviors()
-	rt.Decide = func(_ *v1.Pod, c *v1.Container) (runtimetest.Behavior, bool) {
+	rt.Decide = func(_ *v1.Pod, c *v1.Container) *fake.Behavior {
 		b := behaviors[c.Image]
 		b.QueueDelay = 2 * time.Second
-		return b, true
+		return &b
 	}
 	return rt
 }
@@ -38,7 +39,7 @@ func TestAQueueThatIsNotDeclaredIsNamed(t *testing.T) {
 func TestAStartIsQueuedAndCanceled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := new(runtimetest.Runtime)
-		rt.Behave("web", runtimetest.Behavior{QueueDelay: 10 * time.Second, Exit: &runtimetest.Exit{After: time.Minute}})
+		rt.Behave("web", fake.Behavior{QueueDelay: 10 * time.Second, Exit: &fake.Exit{After: time.Minute}})
 		pod := newPod("p", "web")
 		mustSync(t, rt, pod)
 		state := func() runtime.ContainerStatus {
@@ -76,7 +77,7 @@ func TestAStartIsQueuedAndCanceled(t *testing.T) {
 func TestAQueuedStartIsReplacedIfTheSpecChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := new(runtimetest.Runtime)
-		rt.Behave("web", runtimetest.Behavior{QueueDelay: 10 * time.Second})
+		rt.Behave("web", fake.Behavior{QueueDelay: 10 * time.Second})
 		pod := newPod("p", "web")
 		mustSync(t, rt, pod)
 		pod.Spec.Containers[0].Image = "web:2"

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // The optional interfaces that agents require to run pods.
@@ -38,10 +39,10 @@ type Runtime struct {
 	Observe func(Change)
 
 	// Decide returns the behavior of a container from its next start on. It
-	// takes precedence over Behave; if it returns false, Behave applies. It is
+	// takes precedence over Behave; if it returns nil, Behave applies. It is
 	// called for each attempt to start a container, possibly concurrently, and
-	// must not modify its arguments. If nil, Behave applies.
-	Decide func(pod *v1.Pod, c *v1.Container) (Behavior, bool)
+	// must not modify its arguments, nor its result later. If nil, Behave applies.
+	Decide func(pod *v1.Pod, c *v1.Container) *fake.Behavior
 
 	// Address returns the IP address of a new sandbox. The Runtimes of one
 	// cluster should return disjoint addresses. It is called with the Runtime's
@@ -54,8 +55,9 @@ type Runtime struct {
 	instances map[string]*instance // of all pods, by ID
 	ids       int                  // number in the last ID
 	addresses int                  // number of the last IP
-	behaviors map[string]Behavior
-	inject    func(Call) Fault
+	behaviors map[string]*fake.Behavior
+	calls     map[string]int // number of calls of each method with an injected fault
+	inject    func(fake.Call) fake.Fault
 	snapshots []snapshot // earlier lists, oldest first; recorded since the first Inject
 	health    runtime.Health
 	watchers  map[*watcher]struct{}
@@ -64,7 +66,7 @@ type Runtime struct {
 // Pods lists every pod, newest first. See [runtime.Lister].
 func (r *Runtime) Pods(ctx context.Context) ([]*runtime.Pod, error) {
 	var out []*runtime.Pod
-	err := r.callAged(ctx, Call{Method: "Pods"}, func(age time.Duration) error {
+	err := r.callAged(ctx, "Pods", "", func(age time.Duration) error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if age > 0 {
@@ -120,7 +122,7 @@ func (r *Runtime) listLocked() []*runtime.Pod {
 // PodStatus inspects one pod. See [runtime.Lister].
 func (r *Runtime) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
 	var out *runtime.PodStatus
-	err := r.call(ctx, Call{Method: "PodStatus", UID: uid}, func() error {
+	err := r.call(ctx, "PodStatus", uid, func() error {
 		// Before the lock is acquired: changes made while waiting for it may be
 		// included, but ObservedAt must not requirement them.
 		observed := time.Now()
@@ -161,7 +163,7 @@ func (r *Runtime) statusLocked(uid types.UID) *runtime.PodStatus {
 // healthy.
 func (r *Runtime) Check(ctx context.Context) (runtime.Health, error) {
 	var out runtime.Health
-	err := r.call(ctx, Call{Method: "Check"}, func() error {
+	err := r.call(ctx, "Check", "", func() error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		out = r.health

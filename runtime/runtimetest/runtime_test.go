@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
@@ -74,7 +75,7 @@ func TestExitAndHangNameAContainerThatDoesNotRun(t *testing.T) {
 func TestAContainerRunsForItsTimeAndExits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := new(runtimetest.Runtime)
-		rt.Behave("job", runtimetest.Behavior{Exit: &runtimetest.Exit{After: time.Minute, Code: 137, Reason: "OOMKilled"}})
+		rt.Behave("job", fake.Behavior{Exit: &fake.Exit{After: time.Minute, Code: 137, Reason: "OOMKilled"}})
 		pod := newPod("p", "job")
 		mustSync(t, rt, pod)
 		began := time.Now()
@@ -93,8 +94,8 @@ func TestAContainerRunsForItsTimeAndExits(t *testing.T) {
 
 func TestNamesCountBeforeImages(t *testing.T) {
 	rt := new(runtimetest.Runtime)
-	rt.Behave("image", runtimetest.Behavior{Fail: &runtimetest.Failure{Reason: "ErrImagePull", Message: "no such image"}})
-	rt.Behave("named", runtimetest.Behavior{})
+	rt.Behave("image", fake.Behavior{Fail: &fake.Failure{Reason: "ErrImagePull", Message: "no such image"}})
+	rt.Behave("named", fake.Behavior{})
 	pod := newPod("p", "named", "other")
 	pod.Spec.Containers[0].Image, pod.Spec.Containers[1].Image = "image", "image"
 	res, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
@@ -174,7 +175,7 @@ func TestRemoveLeavesNothingAndEndsAKillThatWaits(t *testing.T) {
 func TestKillPodStopsContainersThatAreStartedMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := new(runtimetest.Runtime)
-		rt.Behave("slow", runtimetest.Behavior{StopDelay: 2 * time.Second})
+		rt.Behave("slow", fake.Behavior{StopDelay: 2 * time.Second})
 		rt.Start("p", "slow")
 		time.AfterFunc(time.Second, func() { rt.Start("p", "late") })
 		require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: "p", GracePeriodSeconds: new(int64(60))}))
@@ -185,7 +186,7 @@ func TestKillPodStopsContainersThatAreStartedMeanwhile(t *testing.T) {
 func TestHangDelaysTheBehavior(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := new(runtimetest.Runtime)
-		rt.Behave("web", runtimetest.Behavior{Exit: &runtimetest.Exit{After: time.Second}})
+		rt.Behave("web", fake.Behavior{Exit: &fake.Exit{After: time.Second}})
 		rt.Start("p", "web")
 		require.NoError(t, rt.Hang("p", "web"))
 		time.Sleep(time.Hour)
@@ -204,7 +205,7 @@ func TestSidecarsAreStoppedAfterTheRestLastOneFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rt := new(runtimetest.Runtime)
 		for _, name := range []string{"web", "proxy", "logs"} {
-			rt.Behave(name, runtimetest.Behavior{StopDelay: time.Second})
+			rt.Behave(name, fake.Behavior{StopDelay: time.Second})
 		}
 		pod := newPod("p", "web")
 		for _, name := range []string{"logs", "proxy"} {
@@ -285,28 +286,28 @@ func TestFaultsApplyToTheirCalls(t *testing.T) {
 	boom := errors.New("boom")
 	for _, tc := range []struct {
 		name    string
-		fault   runtimetest.Fault
+		fault   fake.Fault
 		err     error
 		took    time.Duration
 		started bool
 	}{
-		{"none", runtimetest.Fault{}, nil, 0, true},
-		{"an error", runtimetest.Fault{Err: boom}, boom, 0, false},
-		{"a delay", runtimetest.Fault{Delay: time.Second}, nil, time.Second, true},
-		{"a delay beyond the context", runtimetest.Fault{Delay: time.Hour}, context.DeadlineExceeded, time.Minute, false},
-		{"a hang", runtimetest.Fault{Hang: true}, context.DeadlineExceeded, time.Minute, false},
-		{"a lost answer", runtimetest.Fault{Lost: true, Err: boom}, boom, 0, true},
-		{"a response that hangs", runtimetest.Fault{Lost: true, Hang: true}, context.DeadlineExceeded, time.Minute, true},
-		{"a late answer", runtimetest.Fault{Lost: true, Delay: time.Second}, nil, time.Second, true},
+		{"none", fake.Fault{}, nil, 0, true},
+		{"an error", fake.Fault{Err: boom}, boom, 0, false},
+		{"a delay", fake.Fault{Delay: time.Second}, nil, time.Second, true},
+		{"a delay beyond the context", fake.Fault{Delay: time.Hour}, context.DeadlineExceeded, time.Minute, false},
+		{"a hang", fake.Fault{Hang: true}, context.DeadlineExceeded, time.Minute, false},
+		{"a lost answer", fake.Fault{Lost: true, Err: boom}, boom, 0, true},
+		{"a response that hangs", fake.Fault{Lost: true, Hang: true}, context.DeadlineExceeded, time.Minute, true},
+		{"a late, lost answer", fake.Fault{Lost: true, Delay: time.Second}, fake.ErrLost, time.Second, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				rt := new(runtimetest.Runtime)
-				rt.Inject(func(c runtimetest.Call) runtimetest.Fault {
-					if c == (runtimetest.Call{Method: "SyncPod", UID: "p"}) {
+				rt.Inject(func(c fake.Call) fake.Fault {
+					if c.Method == "SyncPod" && c.Pod == "p" && c.Number == 1 {
 						return tc.fault
 					}
-					return runtimetest.Fault{}
+					return fake.Fault{}
 				})
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
@@ -341,11 +342,11 @@ func TestEveryMethodCanFail(t *testing.T) {
 		},
 	}
 	for method, call := range calls {
-		rt.Inject(func(c runtimetest.Call) runtimetest.Fault {
+		rt.Inject(func(c fake.Call) fake.Fault {
 			if c.Method == method {
-				return runtimetest.Fault{Err: boom}
+				return fake.Fault{Err: boom}
 			}
-			return runtimetest.Fault{}
+			return fake.Fault{}
 		})
 		out, err := call()
 		assert.ErrorIs(t, err, boom, method)
@@ -410,7 +411,7 @@ func TestAListCanBeStale(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var age time.Duration
 		var rt runtimetest.Runtime
-		rt.Inject(func(c runtimetest.Call) runtimetest.Fault { return runtimetest.Fault{Stale: age} })
+		rt.Inject(func(c fake.Call) fake.Fault { return fake.Fault{Stale: age} })
 		list := func() (containers []string) {
 			pods, err := rt.Pods(t.Context())
 			require.NoError(t, err)
@@ -441,7 +442,7 @@ func TestAListCanBeStale(t *testing.T) {
 func TestAContainerCrashesSoOften(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var rt runtimetest.Runtime
-		rt.Behave("c", runtimetest.Behavior{Exit: &runtimetest.Exit{After: time.Second, Code: 1}, Crashes: 2})
+		rt.Behave("c", fake.Behavior{Exit: &fake.Exit{After: time.Second, Code: 1, Crashes: 2}})
 		for range 5 {
 			_, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: newPod("u", "c")})
 			require.NoError(t, err)

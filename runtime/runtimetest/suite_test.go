@@ -3,6 +3,7 @@ package runtimetest_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
@@ -29,23 +31,26 @@ func memory() *runtimetest.Runtime {
 }
 
 // memoryBehaviors are the behaviors of the images of memorySuite.
-func memoryBehaviors() map[string]runtimetest.Behavior {
-	long := runtimetest.Behavior{
+func memoryBehaviors() map[string]fake.Behavior {
+	long := fake.Behavior{
 		StopDelay: time.Millisecond,
-		Exec: func(ctx context.Context, cmd []string) (runtime.ExecResult, error) {
+		Exec: func(ctx context.Context, cmd []string, s runtime.Streams) (int32, error) {
+			out := s.Stdout
 			switch cmd[0] {
 			case "print":
-				return runtime.ExecResult{Stdout: []byte(cmd[1]), ExitCode: int32(cmd[2][0] - '0')}, nil
 			case "print-err":
-				return runtime.ExecResult{Stderr: []byte(cmd[1]), ExitCode: int32(cmd[2][0] - '0')}, nil
+				out = s.Stderr
+			default:
+				<-ctx.Done()
+				return 0, ctx.Err()
 			}
-			<-ctx.Done()
-			return runtime.ExecResult{}, ctx.Err()
+			_, err := io.WriteString(out, cmd[1])
+			return int32(cmd[2][0] - '0'), err
 		},
 	}
-	behaviors := map[string]runtimetest.Behavior{"long": long, "long-2": long, "stubborn": {Stubborn: true}}
+	behaviors := map[string]fake.Behavior{"long": long, "long-2": long, "stubborn": {IgnoreTERM: true}}
 	for image, code := range map[string]int32{"exit-0": 0, "exit-1": 1, "exit-3": 3, "exit-5": 5, "exit-7": 7, "exit-*": 42, "reports out of luck": 1} {
-		behaviors[image] = runtimetest.Behavior{Exit: &runtimetest.Exit{After: 5 * time.Millisecond, Code: code}}
+		behaviors[image] = fake.Behavior{Exit: &fake.Exit{After: 5 * time.Millisecond, Code: code}}
 	}
 	return behaviors
 }
@@ -111,8 +116,8 @@ func TestTheRuntimeInMemoryKeepsTheContractWithBackOffAndSlowStarts(t *testing.T
 	runtimetest.TestRuntime(t, func(*testing.T) runtime.Runtime {
 		rt := memory()
 		rt.Backoff = 10 * time.Second
-		rt.Behave("a", runtimetest.Behavior{StartDelay: 100 * time.Millisecond, StopDelay: time.Second})
-		rt.Behave("b", runtimetest.Behavior{StartDelay: 200 * time.Millisecond})
+		rt.Behave("a", fake.Behavior{StartDelay: 100 * time.Millisecond, StopDelay: time.Second})
+		rt.Behave("b", fake.Behavior{StartDelay: 200 * time.Millisecond})
 		return rt
 	}, s)
 }

@@ -24,7 +24,7 @@ func (r *Runtime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime
 	}
 	var out runtime.SyncResult
 	var failed error // of the actions; not replaced by an injected error
-	err := r.call(ctx, Call{Method: "SyncPod", UID: req.Pod.UID}, func() error {
+	err := r.call(ctx, "SyncPod", req.Pod.UID, func() error {
 		s := syncing{r: r, req: req}
 		if err := s.step(ctx); err != nil {
 			failed = fmt.Errorf("runtimetest: sync pod %s: %w", req.Pod.UID, err)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
@@ -148,7 +149,7 @@ var lifeViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 		}
 	},
 	"CanceledSyncLeavesNoDuplicate": func(b *broken, rt *runtimetest.Runtime) {
-		rt.Behave("a", runtimetest.Behavior{StartDelay: 3 * time.Millisecond})
+		rt.Behave("a", fake.Behavior{StartDelay: 3 * time.Millisecond})
 		cut := map[types.UID]bool{}
 		var mu sync.Mutex
 		b.sync = func(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {

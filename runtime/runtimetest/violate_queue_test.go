@@ -8,13 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
 // queueViolations break requirements of runtimes that queue starts.
 var queueViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 	"QueuedContainerIsListed": func(b *broken, rt *runtimetest.Runtime) {
-		rt.Behave("long", runtimetest.Behavior{QueueDelay: time.Second})
+		rt.Behave("long", fake.Behavior{QueueDelay: time.Second})
 		b.status = func(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
 			s, err := rt.PodStatus(ctx, uid)
 			if err == nil {
@@ -24,7 +25,7 @@ var queueViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 		}
 	},
 	"KillCancelsQueuedStart": func(b *broken, rt *runtimetest.Runtime) {
-		rt.Behave("long", runtimetest.Behavior{QueueDelay: time.Second})
+		rt.Behave("long", fake.Behavior{QueueDelay: time.Second})
 		b.kill = func(ctx context.Context, req runtime.KillRequest) error {
 			s, err := rt.PodStatus(ctx, req.UID)
 			if err != nil {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
@@ -223,7 +224,7 @@ var syncViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 		}
 	},
 	"NothingStartsAfterKill": func(b *broken, rt *runtimetest.Runtime) {
-		rt.Behave("a", runtimetest.Behavior{StartDelay: 3 * time.Millisecond})
+		rt.Behave("a", fake.Behavior{StartDelay: 3 * time.Millisecond})
 		b.sync = func(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
 			res, err := rt.SyncPod(ctx, req)
 			if errors.Is(err, context.DeadlineExceeded) {

@@ -20,7 +20,7 @@ type watcher struct {
 // exits, stops or is removed. See [runtime.Watcher].
 func (r *Runtime) Watch(ctx context.Context, changed func(uid types.UID)) error {
 	w := &watcher{signal: make(chan struct{}, 1), in: map[types.UID]struct{}{}}
-	err := r.call(ctx, Call{Method: "Watch"}, func() error {
+	err := r.call(ctx, "Watch", "", func() error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if r.watchers == nil {

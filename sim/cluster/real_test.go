@@ -27,7 +27,7 @@ import (
 func TestTheModelRestartsAsAnAgentDoes(t *testing.T) {
 	var agent, model []time.Duration
 	dir := t.TempDir()
-	schedule, err := sim.Parse("0s add web main:c=exit-1-2s")
+	schedule, err := sim.Parse("0s add web main:c=exit=1@2s")
 	require.NoError(t, err)
 	synctest.Test(t, func(t *testing.T) {
 		_, err := sim.Run(t.Context(), sim.Config{Schedule: schedule, Machine: simcri.MachineIn(dir), OnEntry: func(e sim.Entry) {

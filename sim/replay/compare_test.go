@@ -19,7 +19,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/podsource"
-	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/sim/record"
 	"github.com/kubeparts/kubeparts/sim/replay"
 	memory "github.com/kubeparts/kubeparts/status"
@@ -121,7 +121,7 @@ func TestATimeoutMayDifferByASecond(t *testing.T) {
 func TestConcurrentCallsThatFailAreInAnyOrder(t *testing.T) {
 	dir := recordMachine(t, func(m *machine) {
 		until := time.Now().Add(12 * time.Second)
-		m.fault = func(c fakecri.Call) (f fakecri.Fault) {
+		m.fault = func(c fake.Call) (f fake.Fault) {
 			if c.Method == "StopContainer" && time.Now().Before(until) {
 				f.Err = status.Error(codes.Unavailable, "no connection")
 			}
@@ -215,7 +215,7 @@ func TestALateExitIsReportedWhenItWas(t *testing.T) {
 func TestErrorsOfConnectionsAreEqual(t *testing.T) {
 	dir := recordMachine(t, func(m *machine) {
 		until := time.Now().Add(20 * time.Second)
-		m.fault = func(c fakecri.Call) (f fakecri.Fault) {
+		m.fault = func(c fake.Call) (f fake.Fault) {
 			if c.Method == "ImageStatus" && time.Now().Before(until) {
 				f.Err = status.Error(codes.Unavailable, "no connection")
 			}

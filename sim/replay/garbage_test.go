@@ -12,7 +12,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/podworker"
-	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/sim/record"
 	"github.com/kubeparts/kubeparts/sim/replay"
 )
@@ -53,7 +53,7 @@ func TestAnEventOfALaterRemovalDelaysNoOther(t *testing.T) {
 // What cannot be removed is tried again, as often as the replayed agent collects garbage.
 func TestRemovalsThatFailAreReplayedAtAnyNumber(t *testing.T) {
 	cfg := nodeConfig{latency: 20 * time.Millisecond, seed: 1}
-	cfg.fault = func(c fakecri.Call) error {
+	cfg.fault = func(c fake.Call) error {
 		if c.Method == "RemoveContainer" {
 			return status.Error(codes.FailedPrecondition, "cannot delete running task")
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/sim/record"
 	"github.com/kubeparts/kubeparts/sim/replay"
 	"github.com/kubeparts/kubeparts/status"
@@ -33,7 +34,7 @@ import (
 type machine struct {
 	*testing.T
 	fake      *fakecri.Runtime
-	fault     func(fakecri.Call) fakecri.Fault // nil: there are none
+	fault     func(fake.Call) fake.Fault // nil: there are none
 	source    *podsource.Memory
 	sink      *status.MemorySink
 	state     string // root directory of the agents
@@ -45,20 +46,20 @@ func recordMachine(t *testing.T, happens func(m *machine)) string {
 	m := &machine{recording: t.TempDir(), state: stateDir(t), sink: new(status.MemorySink)}
 	synctest.Test(t, func(t *testing.T) {
 		m.T = t
-		images := map[string]fakecri.Behavior{"crashonce": {RunFor: 3 * time.Second, ExitCode: 1, Crashes: 1}}
+		images := map[string]fake.Behavior{"crashonce": {Exit: &fake.Exit{After: 3 * time.Second, Code: 1, Crashes: 1}}}
 		for name, b := range behaviors {
 			images[name] = b
 		}
 		var err error
 		m.fake, err = fakecri.New(fakecri.Config{
-			Behaviors: fakecri.Behaviors{Images: images},
-			Faults: func(c fakecri.Call) fakecri.Fault {
+			Behaviors: fake.Behaviors{Images: images},
+			Faults: func(c fake.Call) fake.Fault {
 				if m.fault != nil {
-					if f := m.fault(c); f != (fakecri.Fault{}) {
+					if f := m.fault(c); f != (fake.Fault{}) {
 						return f
 					}
 				}
-				return fakecri.Fault{Delay: time.Duration(len(c.Method)) * time.Millisecond}
+				return fake.Fault{Delay: time.Duration(len(c.Method)) * time.Millisecond}
 			},
 		})
 		require.NoError(t, err)

@@ -22,6 +22,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/sim/record"
 	"github.com/kubeparts/kubeparts/sim/replay"
 	memory "github.com/kubeparts/kubeparts/status"
@@ -39,7 +40,7 @@ type nodeConfig struct {
 	seed    uint64
 	latency time.Duration // the most that a call takes
 	errors  uint64        // one of so many calls fails; zero: none
-	fault   func(fakecri.Call) error
+	fault   func(fake.Call) error
 	adjust  func(*agent.Config)
 	runtime func(*cri.Config)
 	volumes func(*record.Recorder)
@@ -55,10 +56,10 @@ func stateDir(t testing.TB) string {
 	return dir
 }
 
-var behaviors = map[string]fakecri.Behavior{
-	"crash":    {RunFor: 3 * time.Second, ExitCode: 1},
-	"once":     {RunFor: 5 * time.Second},
-	"stubborn": {IgnoreTerm: true},
+var behaviors = map[string]fake.Behavior{
+	"crash":    {Exit: &fake.Exit{After: 3 * time.Second, Code: 1}},
+	"once":     {Exit: &fake.Exit{After: 5 * time.Second}},
+	"stubborn": {IgnoreTERM: true},
 	"slow":     {StartDelay: 2 * time.Second, StopDelay: 4 * time.Second},
 }
 
@@ -70,11 +71,11 @@ func recordNode(t testing.TB, cfg nodeConfig, do func(n node)) string {
 		require.NoError(t, err)
 		var calls atomic.Uint64
 		fake, err := fakecri.New(fakecri.Config{
-			Seed: cfg.seed, Behaviors: fakecri.Behaviors{Images: behaviors},
-			Faults: func(c fakecri.Call) (f fakecri.Fault) {
+			Seed: cfg.seed, Behaviors: fake.Behaviors{Images: behaviors},
+			Faults: func(c fake.Call) (f fake.Fault) {
 				h := fnv.New64a()
 				_, _ = h.Write([]byte{byte(cfg.seed), byte(c.Number), byte(c.Number >> 8)})
-				_, _ = h.Write([]byte(c.Method + c.Pod + c.Container))
+				_, _ = h.Write([]byte(c.Method + string(c.Pod) + c.Container))
 				if cfg.latency > 0 {
 					f.Delay = time.Duration(h.Sum64() % uint64(cfg.latency))
 				}

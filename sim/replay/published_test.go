@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/sim/record"
 	"github.com/kubeparts/kubeparts/sim/replay"
 )
@@ -106,10 +106,10 @@ var publishedDefects = []published{{
 	name: "duplicate-containers",
 	happens: func(m *machine) {
 		starts := 0
-		m.fault = func(c fakecri.Call) (f fakecri.Fault) {
+		m.fault = func(c fake.Call) (f fake.Fault) {
 			if c.Method == "StartContainer" {
 				if starts++; starts == 2 {
-					f = fakecri.Fault{Delay: 2 * time.Second, Lost: true, Err: status.Error(codes.DeadlineExceeded, "context deadline exceeded")}
+					f = fake.Fault{Delay: 2 * time.Second, Lost: true, Err: status.Error(codes.DeadlineExceeded, "context deadline exceeded")}
 				}
 			}
 			return f

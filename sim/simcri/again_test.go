@@ -16,7 +16,7 @@ import (
 // after it.
 func TestWhatIsOverIsNotBegunAnewWhenAnOperatorRemovesIt(t *testing.T) {
 	schedule, err := sim.Parse(`
-		0s add web policy=OnFailure main:c0=exit-0-2s main:c1=run
+		0s add web policy=OnFailure main:c0=exit=0@2s main:c1=run
 		8s kill down=1s
 		20s remove web`)
 	require.NoError(t, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/sim"
 )
 
@@ -51,13 +52,13 @@ func MachineIn(dir string) func(sim.Setup) (sim.Machine, error) {
 			setup: s, dir: dir, uids: map[string]types.UID{},
 			containers: map[string]runtime.ContainerStatus{}, sandboxes: map[string]runtime.SandboxStatus{},
 		}
-		images := map[string]fakecri.Behavior{}
-		for image, b := range s.Images {
-			images[image] = behavior(b)
+		images := map[string]fake.Behavior{}
+		for image, b := range s.Images { // the simulation runs the probes itself
+			images[image] = fake.Behavior{StartDelay: b.StartDelay, Exit: b.Exit, StopDelay: b.StopDelay, IgnoreTERM: b.IgnoreTERM}
 		}
 		m.fake, err = fakecri.New(fakecri.Config{
-			Name: name, Seed: s.Seed, Observe: m.observe, Behaviors: fakecri.Behaviors{Images: images},
-			Faults: func(c fakecri.Call) (f fakecri.Fault) {
+			Name: name, Seed: s.Seed, Observe: m.observe, Behaviors: fake.Behaviors{Images: images},
+			Faults: func(c fake.Call) (f fake.Fault) {
 				if c.Method == "ListContainers" || c.Method == "ListPodSandbox" {
 					f.Stale = m.age // the caller of the list holds listing
 				}
@@ -69,19 +70,6 @@ func MachineIn(dir string) func(sim.Setup) (sim.Machine, error) {
 		}
 		return m, nil
 	}
-}
-
-// behavior converts b for fakecri. A start without StartDelay takes the latency of its
-// call.
-func behavior(b sim.Behavior) fakecri.Behavior {
-	f := fakecri.Behavior{IgnoreTerm: b.Stubborn, StopDelay: b.StopDelay, StartDelay: b.StartDelay}
-	if b.Exits {
-		f.RunFor, f.ExitCode, f.OOM, f.Crashes = b.ExitAfter, b.Code, b.OOM, b.Times
-		if b.OOM {
-			f.ExitCode = 0
-		}
-	}
-	return f
 }
 
 // KeepsRecords returns true: the engine checkpoints restart counts and results; see

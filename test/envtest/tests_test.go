@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kubeparts/kubeparts/kube/fakenode"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/status"
 )
 
@@ -74,7 +75,7 @@ var tests = map[string]func(w *world){
 	},
 
 	"AMemberIsReplacedAfterItsGracePeriod": func(w *world) {
-		w.team("web", "1", "v1", "stubborn")
+		w.team("web", "1", "v1", "ignoreTERM")
 		w.until("it is ready", func() error { return w.says("web", "1/1") })
 		was, begun := w.pod("web-0"), time.Now()
 		require.NoError(w, w.api.CoreV1().Pods(w.space).Delete(w.Context(), "web-0", metav1.DeleteOptions{}))
@@ -100,7 +101,7 @@ var tests = map[string]func(w *world){
 // newNodes are the nodes of these tests and the behavior of their pods.
 var newNodes = fakenode.Config{
 	Nodes:     fakenode.Many(2, fakenode.Node{}),
-	Behaviors: map[string]fakenode.Behavior{"never-ready": {NeverReady: true}}, // by image
+	Behaviors: map[string]fake.Behavior{"never-ready": {NeverReady: true}}, // by image
 }
 
 // team creates or updates a team.

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kubeparts/kubeparts/kube/apitest"
-	"github.com/kubeparts/kubeparts/kube/fakenode"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // With an API server in memory and in virtual time.
@@ -49,7 +49,7 @@ func TestHollowNodesInVirtualTime(t *testing.T) {
 
 func TestEveryBehaviorIsValid(t *testing.T) {
 	for i := range 20 {
-		_, err := fakenode.ParseBehavior(behavior(i))
+		_, err := fake.ParseBehavior(behavior(i))
 		assert.NoError(t, err)
 	}
 }

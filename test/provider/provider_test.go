@@ -20,6 +20,7 @@ import (
 	"github.com/kubeparts/kubeparts/kube/apitest"
 	"github.com/kubeparts/kubeparts/kube/provider"
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 	"github.com/kubeparts/kubeparts/status"
 )
@@ -103,8 +104,8 @@ func (c *cluster) containers(uid types.UID) (ids []string) {
 
 func TestAPodRunsIsUpdatedAndDeleted(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster) {
-		c.rt.Behave("web:1", runtimetest.Behavior{StopDelay: 10 * time.Second})
-		c.rt.Behave("web:2", runtimetest.Behavior{StopDelay: 10 * time.Second})
+		c.rt.Behave("web:1", fake.Behavior{StopDelay: 10 * time.Second})
+		c.rt.Behave("web:2", fake.Behavior{StopDelay: 10 * time.Second})
 		_, stop := c.start()
 		defer stop()
 		created := c.create("web", "web:1")
@@ -142,7 +143,7 @@ func TestAPodRunsIsUpdatedAndDeleted(t *testing.T) {
 
 func TestACrashIsCountedAsRestart(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster) {
-		c.rt.Behave("web:1", runtimetest.Behavior{Exit: &runtimetest.Exit{After: 5 * time.Second, Code: 3}, Crashes: 2})
+		c.rt.Behave("web:1", fake.Behavior{Exit: &fake.Exit{After: 5 * time.Second, Code: 3, Crashes: 2}})
 		_, stop := c.start()
 		defer stop()
 		c.create("web", "web:1")
@@ -157,7 +158,7 @@ func TestACrashIsCountedAsRestart(t *testing.T) {
 
 func TestAFinishedPodIsReported(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster) {
-		c.rt.Behave("job:1", runtimetest.Behavior{Exit: &runtimetest.Exit{After: 5 * time.Second}})
+		c.rt.Behave("job:1", fake.Behavior{Exit: &fake.Exit{After: 5 * time.Second}})
 		_, stop := c.start()
 		defer stop()
 		_, err := c.client.CoreV1().Pods("default").Create(t.Context(), &v1.Pod{
@@ -221,16 +222,16 @@ func TestAPodIsRecreatedWhileNoProcessRuns(t *testing.T) {
 // the last one is gone, which virtual-kubelet deletes when the grace period is over.
 func TestAPodIsRecreatedUnderItsNameWhileTheOldOneTerminates(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster) {
-		c.rt.Behave("web:1", runtimetest.Behavior{StopDelay: 10 * time.Second})
+		c.rt.Behave("web:1", fake.Behavior{StopDelay: 10 * time.Second})
 		_, stop := c.start()
 		defer stop()
 		old := c.create("web", "web:1")
 		c.after(5*time.Second, "web")
-		c.rt.Inject(func(call runtimetest.Call) runtimetest.Fault { // terminating takes longer than the grace period
-			if call.Method == "KillPod" && call.UID == old.UID {
-				return runtimetest.Fault{Delay: 20 * time.Second}
+		c.rt.Inject(func(call fake.Call) fake.Fault { // terminating takes longer than the grace period
+			if call.Method == "KillPod" && call.Pod == old.UID {
+				return fake.Fault{Delay: 20 * time.Second}
 			}
-			return runtimetest.Fault{}
+			return fake.Fault{}
 		})
 		require.NoError(t, c.client.CoreV1().Pods("default").Delete(t.Context(), "web", metav1.DeleteOptions{GracePeriodSeconds: new(int64(1))}))
 		require.Nil(t, c.after(3*time.Second, "web"))
@@ -271,7 +272,7 @@ func TestAPodThatIsRemovedFromTheAPIIsTerminated(t *testing.T) {
 		c.rt.Backoff = 10 * time.Second
 		p, stop := c.start()
 		defer stop()
-		c.rt.Behave("crash:1", runtimetest.Behavior{Exit: &runtimetest.Exit{After: time.Second, Code: 1}})
+		c.rt.Behave("crash:1", fake.Behavior{Exit: &fake.Exit{After: time.Second, Code: 1}})
 		web, crashing := c.create("web", "web:1"), c.create("crashing", "crash:1")
 		require.Equal(t, v1.PodRunning, c.after(5*time.Second, "web").Status.Phase)
 		require.NotNil(t, c.after(30*time.Second, "crashing").Status.ContainerStatuses[0].State.Waiting)

@@ -135,7 +135,7 @@ var importLimits = map[string]importLimit{
 	"runtime/containers/containerstest": {max: 415, imports: "runtime runtime/containers", allow: "testing"},                                                                                                                                                                                                     // the suite
 	"runtime/cri":                       {max: 409, imports: "allocation cm/cgroups compose internal/checkpoint internal/conceal internal/podhttp internal/podspec internal/untrusted logs podenv runtime runtime/cri/credentials runtime/cri/images runtime/cri/plan runtime/cri/podconfig runtime/cri/userns"}, // the types of the CRI and of credential providers import gRPC; golang.org/x/time/rate
 	"runtime/cri/credentials":           {max: 300, imports: "compose internal/singleflight"},
-	"runtime/cri/fakecri":               {max: 400, imports: "runtime"}, // the types of the CRI import gRPC; runtime/cri/serve has the socket
+	"runtime/cri/fakecri":               {max: 400, imports: "runtime runtime/fake"}, // the types of the CRI import gRPC; runtime/cri/serve has the socket
 	"runtime/cri/images":                {max: 400, imports: "compose internal/checkpoint internal/singleflight logs"},
 	"runtime/cri/logread":               {max: 300, imports: "compose internal/pause internal/untrusted"},
 	"runtime/cri/logrotate":             {max: 300, imports: "internal/pause internal/runonce internal/untrusted runtime"},
@@ -152,12 +152,12 @@ var importLimits = map[string]importLimit{
 	"scheduler":                         {max: 300, imports: "internal/podspec"},
 	"shutdown":                          {max: 300, imports: "compose internal/checkpoint internal/podspec internal/runonce runtime"},
 	"shutdown/logind":                   {max: 300, imports: "internal/checkpoint shutdown"},
-	"sim":                               {max: 335, imports: "admission agent allocation cm/dra cm/state compose imagegc internal/pause internal/podspec internal/runonce pleg podsource podsource/manifest podworker podworker/pipeline prober runtime runtime/runtimetest sim/timeline status volume", allow: "testing"}, // no gRPC
+	"sim":                               {max: 335, imports: "admission agent allocation cm/dra cm/state compose imagegc internal/pause internal/podspec internal/runonce pleg podsource podsource/manifest podworker podworker/pipeline prober runtime runtime/fake runtime/runtimetest sim/timeline status volume", allow: "testing"}, // no gRPC
 	"sim/cluster":                       {max: 300, imports: "compose eviction imagegc internal/podspec internal/runonce runtime runtime/cri/plan sim/timeline"},
 	"sim/cluster/trace":                 {max: 310, imports: "sim/cluster"},
 	"sim/record":                        {max: 430, imports: "agent internal/checkpoint internal/runonce podsource podworker podworker/pipeline prober runtime status volume"},
 	"sim/replay":                        {max: 470, imports: "agent compose internal/checkpoint internal/podspec pleg podsource podworker podworker/pipeline prober runtime runtime/cri runtime/cri/podconfig sim sim/record sim/timeline sim/virtualtime status", allow: "testing"},
-	"sim/simcri":                        {max: 460, imports: "runtime runtime/cri runtime/cri/fakecri sim", allow: "testing"},
+	"sim/simcri":                        {max: 460, imports: "runtime runtime/cri runtime/cri/fakecri runtime/fake sim", allow: "testing"},
 	"sim/timeline":                      {max: 300},
 	"sim/virtualtime":                   {max: 90, allow: "testing"}, // a bubble requires a *testing.T
 	"status":                            {max: 300, imports: "compose internal/checkpoint internal/podspec internal/runonce runtime"},

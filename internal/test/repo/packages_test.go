@@ -32,7 +32,7 @@ var packageGroups = []struct {
 	{"Clusters: the module github.com/kubeparts/kubeparts/kube", []string{"kube"}},
 	{"Virtual nodes: the module github.com/kubeparts/kubeparts/" + virtualkubelet, []string{virtualkubelet}},
 	{"Tests and simulation", []string{
-		"runtime/runtimetest", "runtime/containers/containerstest", "runtime/cri/fakecri", "runtime/cri/serve", "sim", "volume/volumetest", "volume/csi/csitest", "cm/device/devicetest",
+		"runtime/fake", "runtime/runtimetest", "runtime/containers/containerstest", "runtime/cri/fakecri", "runtime/cri/serve", "sim", "volume/volumetest", "volume/csi/csitest", "cm/device/devicetest",
 		"cm/topology/topologytest", "kube/fakenode", "kube/apitest", "kube/controllers", "scheduler",
 	}},
 }

@@ -3,11 +3,11 @@
 //
 // # Usage
 //
-// The zero [Backend] is ready. Containers run as the [Behavior] of their image
+// The zero [Backend] is ready. Containers run as the [fake.Behavior] of their image
 // specifies: queued, started slowly, exiting, ignoring a stop.
 //
 //	backend := new(containerstest.Backend)
-//	backend.Behave("job:1", containerstest.Behavior{RunFor: time.Minute, ExitCode: 1})
+//	backend.Behave("job:1", fake.Behavior{Exit: &fake.Exit{After: time.Minute, Code: 1}})
 //
 // Backend.Fault returns the fault of each call: an error, a delay, or an effect
 // whose response is lost. [Backend.Violations] reports whether two instances of a

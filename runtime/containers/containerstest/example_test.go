@@ -7,17 +7,18 @@ import (
 
 	"github.com/kubeparts/kubeparts/runtime/containers"
 	"github.com/kubeparts/kubeparts/runtime/containers/containerstest"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // The response of the first call of Run is lost: the second call with the same Key returns the instance
 // that the first has started.
 func ExampleBackend() {
 	ctx := context.Background()
-	backend := &containerstest.Backend{Fault: func(c containerstest.Call) containerstest.Fault {
+	backend := &containerstest.Backend{Fault: func(c fake.Call) fake.Fault {
 		if c.Number == 1 {
-			return containerstest.Fault{Err: context.DeadlineExceeded, Lost: true}
+			return fake.Fault{Err: context.DeadlineExceeded, Lost: true}
 		}
-		return containerstest.Fault{}
+		return fake.Fault{}
 	}}
 	web := containers.Container{Key: "web-0", Image: "nginx:1", Name: "web"}
 	_, err := backend.Run(ctx, web)

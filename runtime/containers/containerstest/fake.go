@@ -9,53 +9,23 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kubeparts/kubeparts/internal/pause"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/containers"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
-
-// A Behavior specifies how the instances of an image run. The zero value runs until it is stopped and
-// exits with 143 at once.
-type Behavior struct {
-	QueueDelay time.Duration // Run returns, and the instance is queued for this time
-	StartDelay time.Duration // Run takes this time
-	RunFor     time.Duration // until it exits with ExitCode; zero means until it is stopped
-	ExitCode   int32
-	Message    string        // the termination message
-	StopDelay  time.Duration // from Stop to the exit
-	Stubborn   bool          // only the end of the grace period stops it, with 137
-	RunError   error         // Run fails, without an instance
-
-	// Exec runs a command. If nil, it succeeds without output.
-	Exec func(ctx context.Context, cmd []string, s runtime.Streams) (int32, error)
-
-	// Attach connects to the main process. If nil, it blocks until ctx is done.
-	Attach func(ctx context.Context, s runtime.Streams) error
-}
-
-// A Call is one call of the backend.
-type Call struct {
-	Method string // "Run", "Stop", "Remove", "List", "RunGroup" …
-	Key    string // of the instance or group; "" for a list
-	Number int    // from 1
-}
-
-// A Fault is what happens to a call.
-type Fault struct {
-	Err   error         // returned instead of the result; without Lost the call has no effect
-	Lost  bool          // the call takes effect, and Err is returned
-	Delay time.Duration // before the call takes effect
-}
 
 // A Backend is a backend in memory that implements all optional interfaces except Puller. The zero value
 // is ready. Safe for concurrent use. It uses package time and has no goroutines; queues and exits are
 // timers.
 type Backend struct {
-	// Fault returns the fault of each call. If nil, there are none. It must be set before the first
+	// Fault returns the fault of each call, whose ID is the key of the instance or group, and whose
+	// Number counts all calls. If nil, there are none. It must be set before the first
 	// call.
-	Fault func(Call) Fault
+	Fault func(fake.Call) fake.Fault
 
 	mu         sync.Mutex
-	behaviors  map[string]Behavior
+	behaviors  map[string]fake.Behavior
 	instances  map[string]*instance // by ID
 	groups     map[string]*group
 	watchers   map[*func(string)]struct{}
@@ -67,7 +37,7 @@ type Backend struct {
 type instance struct {
 	containers.State
 	container containers.Container
-	behavior  Behavior
+	behavior  fake.Behavior
 	exited    chan struct{}
 }
 
@@ -85,12 +55,14 @@ var (
 	_ containers.Watcher       = (*Backend)(nil)
 )
 
-// Behave sets the behavior of the instances of an image, from their next start on.
-func (b *Backend) Behave(image string, behavior Behavior) {
+// Behave sets the behavior of the instances of an image, from their next start on. The options start,
+// queue, fail, exit, oom, message, stop and ignoreTERM, Exec and Attach have an effect. An Exec of nil
+// makes commands succeed without output, an Attach of nil blocks.
+func (b *Backend) Behave(image string, behavior fake.Behavior) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.behaviors == nil {
-		b.behaviors = map[string]Behavior{}
+		b.behaviors = map[string]fake.Behavior{}
 	}
 	b.behaviors[image] = behavior
 }
@@ -153,40 +125,18 @@ func (b *Backend) Crash(id string) error {
 func (b *Backend) call(ctx context.Context, method, key string, effect func(ctx context.Context) error) error {
 	b.mu.Lock()
 	b.calls++
-	c := Call{method, key, b.calls}
+	c := fake.Call{Method: method, ID: key, Number: b.calls}
 	b.mu.Unlock()
-	var f Fault
+	var f fake.Fault
 	if b.Fault != nil {
 		f = b.Fault(c)
 	}
-	if err := sleep(ctx, f.Delay); err != nil {
-		return err
-	}
-	if f.Err != nil && !f.Lost {
-		return f.Err
-	}
-	if !f.Lost && ctx.Err() != nil {
-		return ctx.Err()
-	}
 	if f.Lost {
 		ctx = context.WithoutCancel(ctx)
-	}
-	if err := effect(ctx); err != nil {
+	} else if err := ctx.Err(); err != nil {
 		return err
 	}
-	return f.Err
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return nil
-	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
+	return f.Do(ctx, func(time.Duration) error { return effect(ctx) })
 }
 
 // Run implements containers.Backend.
@@ -195,11 +145,11 @@ func (b *Backend) Run(ctx context.Context, c containers.Container) (id string, e
 		b.mu.Lock()
 		behavior := b.behaviors[c.Image]
 		b.mu.Unlock()
-		if err := sleep(ctx, behavior.StartDelay); err != nil {
+		if err := pause.For(ctx, behavior.StartDelay); err != nil {
 			return err
 		}
-		if behavior.RunError != nil {
-			return behavior.RunError
+		if f := behavior.Fail; f != nil {
+			return fmt.Errorf("%s: %s", f.Reason, f.Message)
 		}
 		id = b.add(c, behavior)
 		return nil
@@ -210,7 +160,7 @@ func (b *Backend) Run(ctx context.Context, c containers.Container) (id string, e
 	return id, nil
 }
 
-func (b *Backend) add(c containers.Container, behavior Behavior) string {
+func (b *Backend) add(c containers.Container, behavior fake.Behavior) string {
 	b.mu.Lock()
 	for id, i := range b.instances {
 		if i.Key == c.Key {
@@ -255,8 +205,8 @@ func (b *Backend) begin(i *instance) {
 		i.IP = fmt.Sprintf("10.1.%d.%d", b.last/250, b.last%250+1)
 	}
 	b.mu.Unlock()
-	if i.behavior.RunFor > 0 {
-		time.AfterFunc(i.behavior.RunFor, func() { b.exit(i, i.behavior.ExitCode, i.behavior.Message) })
+	if e := i.behavior.Exit; e != nil {
+		time.AfterFunc(e.After, func() { b.exit(i, e.Code, e.Message) })
 	}
 	b.notify(i.Record)
 }
@@ -288,7 +238,7 @@ func (b *Backend) Stop(ctx context.Context, id string, grace time.Duration) erro
 		switch {
 		case queued || grace <= 0:
 			b.exit(i, 137, "")
-		case i.behavior.Stubborn || i.behavior.StopDelay > grace:
+		case i.behavior.IgnoreTERM || i.behavior.StopDelay > grace:
 			time.AfterFunc(grace, func() { b.exit(i, 137, "") })
 		case i.behavior.StopDelay > 0:
 			time.AfterFunc(i.behavior.StopDelay, func() { b.exit(i, 143, "") })

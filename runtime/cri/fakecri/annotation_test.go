@@ -11,40 +11,41 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // The most specific behavior applies to a container: each of these exits with a code
 // of its own.
 func TestTheMostSpecificBehaviorApplies(t *testing.T) {
-	exits := func(code int32) fakecri.Behavior { return fakecri.Behavior{RunFor: time.Second, ExitCode: code} }
-	ofPod := map[string]string{fakecri.AnnotationBehavior: "{runFor: 1s, exitCode: 2}"}
+	exits := func(code int32) fake.Behavior { return fake.Behavior{Exit: &fake.Exit{After: time.Second, Code: code}} }
+	ofPod := map[string]string{fakecri.AnnotationBehavior: "exit=2@1s"}
 	for _, test := range []struct {
 		name        string
 		annotations map[string]string
 		container   string
 		image       string
-		containers  map[string]fakecri.Behavior
-		images      map[string]fakecri.Behavior
+		containers  map[string]fake.Behavior
+		images      map[string]fake.Behavior
 		want        int32
 	}{
 		{
 			name: "an annotation for the container", want: 1, container: "web", image: "app",
-			annotations: map[string]string{fakecri.AnnotationBehavior: "{runFor: 1s, exitCode: 2}", fakecri.AnnotationContainerBehavior + "web": "{runFor: 1s, exitCode: 1}"},
-			containers:  map[string]fakecri.Behavior{"web": exits(3)},
+			annotations: map[string]string{fakecri.AnnotationBehavior: "exit=2@1s", fakecri.AnnotationContainerBehavior + "web": "exit=1@1s"},
+			containers:  map[string]fake.Behavior{"web": exits(3)},
 		},
 		{
 			name: "an annotation for the pod", want: 2, container: "web", image: "app",
-			annotations: map[string]string{fakecri.AnnotationBehavior: "{runFor: 1s, exitCode: 2}", fakecri.AnnotationContainerBehavior + "other": "{runFor: 1s, exitCode: 1}"},
-			containers:  map[string]fakecri.Behavior{"web": exits(3)}, images: map[string]fakecri.Behavior{"app": exits(4)},
+			annotations: map[string]string{fakecri.AnnotationBehavior: "exit=2@1s", fakecri.AnnotationContainerBehavior + "other": "exit=1@1s"},
+			containers:  map[string]fake.Behavior{"web": exits(3)}, images: map[string]fake.Behavior{"app": exits(4)},
 		},
-		{name: "its name", want: 3, container: "web", image: "app", containers: map[string]fakecri.Behavior{"web": exits(3)}, images: map[string]fakecri.Behavior{"app": exits(4)}},
-		{name: "its image", want: 4, container: "web", image: "app", images: map[string]fakecri.Behavior{"docker.io/library/app:latest": exits(4), "app": exits(5), "*": exits(6)}},
-		{name: "any tag of its image", want: 5, container: "web", image: "app:2", images: map[string]fakecri.Behavior{"app:latest": exits(4), "app": exits(5), "*": exits(6)}},
-		{name: "any image", want: 6, container: "web", image: "other", images: map[string]fakecri.Behavior{"app": exits(5), "*": exits(6)}},
+		{name: "its name", want: 3, container: "web", image: "app", containers: map[string]fake.Behavior{"web": exits(3)}, images: map[string]fake.Behavior{"app": exits(4)}},
+		{name: "its image", want: 4, container: "web", image: "app", images: map[string]fake.Behavior{"docker.io/library/app:latest": exits(4), "app": exits(5), "*": exits(6)}},
+		{name: "any tag of its image", want: 5, container: "web", image: "app:2", images: map[string]fake.Behavior{"app:latest": exits(4), "app": exits(5), "*": exits(6)}},
+		{name: "any image", want: 6, container: "web", image: "other", images: map[string]fake.Behavior{"app": exits(5), "*": exits(6)}},
 		{name: "a pod alone", want: 2, container: "web", image: "app", annotations: ofPod},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			on(t, fakecri.Config{Behaviors: fakecri.Behaviors{Containers: test.containers, Images: test.images}}, func(n *node) {
+			on(t, fakecri.Config{Behaviors: fake.Behaviors{Containers: test.containers, Images: test.images}}, func(n *node) {
 				pod := podConfig("a")
 				pod.Annotations = test.annotations
 				sandbox, err := n.RunPodSandbox(n.ctx, pod, "")
@@ -70,14 +71,14 @@ func TestTheMostSpecificBehaviorApplies(t *testing.T) {
 func TestAnAnnotationThatCannotBeReadIsAnErrorOfItsContainer(t *testing.T) {
 	on(t, fakecri.Config{}, func(n *node) {
 		pod := podConfig("a")
-		pod.Annotations = map[string]string{fakecri.AnnotationContainerBehavior + "web": "{runfor: 1s}"}
+		pod.Annotations = map[string]string{fakecri.AnnotationContainerBehavior + "web": "runfor=1s"}
 		sandbox, err := n.RunPodSandbox(n.ctx, pod, "")
 		require.NoError(n, err)
 		cfg := containerConfig("a", "web")
 		cfg.Image.Image = n.pull("app")
 		_, err = n.CreateContainer(n.ctx, sandbox, cfg, pod)
 		hasCode(n, codes.Unknown, err)
-		assert.ErrorContains(n, err, "annotation behavior.fakecri.kubeparts.io/web: behavior: runfor: there is no such field")
+		assert.ErrorContains(n, err, "annotation behavior.fakecri.kubeparts.io/web: behavior \"runfor=1s\": \"runfor=1s\": unknown option")
 		assert.Empty(n, n.Containers("a"))
 		n.created(sandbox, "a", "other", 0)
 	})

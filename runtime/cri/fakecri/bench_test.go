@@ -11,6 +11,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // pods is the number of pods of a simulated cluster on one machine.
@@ -131,7 +132,7 @@ func heap() uint64 {
 func TestManyPodsAreLight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		before, routines := heap(), goruntime.NumGoroutine()
-		r := newRuntime(t, does(fakecri.Behavior{RunFor: time.Hour}))
+		r := newRuntime(t, does(fake.Behavior{Exit: &fake.Exit{After: time.Hour}}))
 		for i := range pods {
 			live(t, r, fmt.Sprint(i))
 		}

@@ -2,10 +2,14 @@ package fakecri
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // errDown is returned by calls while the daemon is down, and by those in progress when
@@ -14,60 +18,46 @@ var errDown = status.Error(codes.Unavailable, "fakecri: runtime is down")
 
 // call runs do with the fault of the call. The context of do is also done when the
 // daemon goes down; do must call [Runtime.begin] before it changes the state.
-func call[T any](ctx context.Context, r *Runtime, c Call, do func(context.Context) (T, error)) (T, error) {
+func call[T any](ctx context.Context, r *Runtime, c fake.Call, do func(context.Context) (T, error)) (T, error) {
 	return callAged(ctx, r, c, func(ctx context.Context, _ time.Duration) (T, error) { return do(ctx) })
 }
 
 // act is call for methods that return nothing.
-func act(ctx context.Context, r *Runtime, c Call, do func(context.Context) error) error {
+func act(ctx context.Context, r *Runtime, c fake.Call, do func(context.Context) error) error {
 	_, err := call(ctx, r, c, func(ctx context.Context) (struct{}, error) { return struct{}{}, do(ctx) })
 	return err
 }
 
-// callAged is call for lists; the second argument of do is Fault.Stale.
-func callAged[T any](ctx context.Context, r *Runtime, c Call, do func(context.Context, time.Duration) (T, error)) (T, error) {
+// callAged is call for lists; the second argument of do is fake.Fault.Stale.
+func callAged[T any](ctx context.Context, r *Runtime, c fake.Call, do func(context.Context, time.Duration) (T, error)) (T, error) {
 	var none T
 	ctx, n, err := r.enter(ctx, &c)
 	if err != nil {
 		return none, err
 	}
 	defer r.leave(n)
-	var f Fault
+	var f fake.Fault
 	if r.cfg.Faults != nil {
 		f = r.cfg.Faults(c)
 	}
-	if err := pause(ctx, f.Delay); err != nil {
-		return none, err
-	}
-	if !f.Lost {
-		if err := f.hit(ctx); err != nil {
-			return none, err
-		}
-	}
-	res, err := do(ctx, f.Stale)
-	if down(ctx) { // regardless of the result
+	var res T
+	err = f.Do(ctx, func(age time.Duration) (err error) {
+		res, err = do(ctx, age)
+		return err
+	})
+	switch {
+	case down(ctx): // regardless of the result
 		return none, errDown
-	}
-	if f.Lost {
-		if err := f.hit(ctx); err != nil {
-			return none, err
-		}
-		return none, status.Errorf(codes.Unavailable, "fakecri: response of %s was lost", c.Method)
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		return none, ended(ctx)
+	case err != nil && (f.Lost || f.Err != nil):
+		return none, asStatus(c.Method, err)
 	}
 	return res, err
 }
 
-// hit applies Hang and Err.
-func (f Fault) hit(ctx context.Context) error {
-	if f.Hang {
-		<-ctx.Done()
-		return ended(ctx)
-	}
-	return f.Err
-}
-
 // enter registers and numbers a call.
-func (r *Runtime) enter(ctx context.Context, c *Call) (context.Context, int, error) {
+func (r *Runtime) enter(ctx context.Context, c *fake.Call) (context.Context, int, error) {
 	if ctx.Err() != nil {
 		return nil, 0, ended(ctx)
 	}
@@ -132,23 +122,23 @@ func ended(ctx context.Context) error {
 	return status.FromContextError(ctx.Err()).Err()
 }
 
-// ofSandbox and ofContainer return the Call for an ID.
-func (r *Runtime) ofSandbox(method, id string) Call {
-	c := Call{Method: method, ID: id}
+// ofSandbox and ofContainer return the call for an ID.
+func (r *Runtime) ofSandbox(method, id string) fake.Call {
+	c := fake.Call{Method: method, ID: id}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if s, err := r.sandboxes.find(id); err == nil {
-		c.Pod = s.uid()
+		c.Pod = types.UID(s.uid())
 	}
 	return c
 }
 
-func (r *Runtime) ofContainer(method, id string) Call {
-	call := Call{Method: method, ID: id}
+func (r *Runtime) ofContainer(method, id string) fake.Call {
+	call := fake.Call{Method: method, ID: id}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if c, err := r.containers.find(id); err == nil {
-		call.Pod, call.Container = c.sandbox.uid(), c.name()
+		call.Pod, call.Container = types.UID(c.sandbox.uid()), c.name()
 	}
 	return call
 }

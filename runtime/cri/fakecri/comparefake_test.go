@@ -16,6 +16,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
 	"github.com/kubeparts/kubeparts/runtime/cri/remote"
 	"github.com/kubeparts/kubeparts/runtime/cri/serve"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // shell implements the commands of the script.
@@ -45,14 +46,14 @@ func shell(ctx context.Context, cmd []string, s runtime.Streams) (int32, error) 
 func scriptedFake(t *testing.T) *fakecri.Runtime {
 	t.Helper()
 	fake, err := fakecri.New(fakecri.Config{
-		Behaviors: fakecri.Behaviors{Containers: map[string]fakecri.Behavior{
+		Behaviors: fake.Behaviors{Containers: map[string]fake.Behavior{
 			"long":      {Exec: shell},
-			"stubborn":  {Exec: shell, IgnoreTerm: true},
-			"exit0":     {RunFor: 5 * time.Millisecond},
-			"exit3":     {RunFor: 5 * time.Millisecond, ExitCode: 3},
-			"nocommand": {StartError: `exec: "/no/such/command": no such file or directory`},
+			"stubborn":  {Exec: shell, IgnoreTERM: true},
+			"exit0":     {Exit: &fake.Exit{After: 5 * time.Millisecond}},
+			"exit3":     {Exit: &fake.Exit{After: 5 * time.Millisecond, Code: 3}},
+			"nocommand": {Fail: &fake.Failure{Reason: "StartError", Message: `exec: "/no/such/command": no such file or directory`}},
 		}},
-		Images: map[string]fakecri.ImageBehavior{
+		Images: map[string]fake.Image{
 			busybox:                  {Present: true},
 			"kubeparts.test/pause:1": {Present: true},
 			"127.0.0.1:5000/private": {Auth: "bob:right"},

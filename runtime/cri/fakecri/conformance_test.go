@@ -24,6 +24,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/remote"
 	"github.com/kubeparts/kubeparts/runtime/cri/serve"
 	"github.com/kubeparts/kubeparts/runtime/cri/streaming"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
@@ -69,13 +70,13 @@ func shellOf(ctx context.Context, cmd []string, s runtime.Streams) (int32, error
 }
 
 // cast returns the behaviors of the suite's containers, by image.
-func cast() map[string]fakecri.Behavior {
-	images := map[string]fakecri.Behavior{
-		"fake.test/stubborn:1": {IgnoreTerm: true},
+func cast() map[string]fake.Behavior {
+	images := map[string]fake.Behavior{
+		"fake.test/stubborn:1": {IgnoreTERM: true},
 		"fake.test/long:1":     {Exec: shellOf},
 		"fake.test/other:1":    {Exec: shellOf},
-		"fake.test/prints:1":   {Logs: []fakecri.LogLine{{After: time.Millisecond, Text: "hello, log"}}},
-		"fake.test/reports:1":  {RunFor: 200 * time.Millisecond, ExitCode: 1, Message: "out of luck"},
+		"fake.test/prints:1":   {Logs: []fake.LogLine{{After: time.Millisecond, Text: "hello, log"}}},
+		"fake.test/reports:1":  {Exit: &fake.Exit{After: 200 * time.Millisecond, Code: 1, Message: "out of luck"}},
 		"fake.test/greets:1": {Forward: func(_ context.Context, port int32, conn io.ReadWriteCloser) error {
 			if port != 18573 {
 				return errors.New("connection refused")
@@ -85,7 +86,7 @@ func cast() map[string]fakecri.Behavior {
 		}},
 	}
 	for code := range int32(43) {
-		images[fmt.Sprintf("fake.test/exit-%d:1", code)] = fakecri.Behavior{RunFor: 200 * time.Millisecond, ExitCode: code}
+		images[fmt.Sprintf("fake.test/exit-%d:1", code)] = fake.Behavior{Exit: &fake.Exit{After: 200 * time.Millisecond, Code: code}}
 	}
 	return images
 }
@@ -112,7 +113,7 @@ func over(t *testing.T, fake *fakecri.Runtime, cfg cri.Config) *engine {
 
 func newFakeOf(t *testing.T) *fakecri.Runtime {
 	t.Helper()
-	fake, err := fakecri.New(fakecri.Config{Behaviors: fakecri.Behaviors{Images: cast()}, WriteLogs: true})
+	fake, err := fakecri.New(fakecri.Config{Behaviors: fake.Behaviors{Images: cast()}, WriteLogs: true})
 	require.NoError(t, err)
 	return fake
 }

@@ -9,6 +9,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // A container is one that was created and not removed. Runtime.mu guards it.
@@ -17,7 +19,7 @@ type container struct {
 	reserved string // the name by which it is
 	sandbox  *sandbox
 	config   *runtimeapi.ContainerConfig
-	behavior *Behavior // shared, never changed
+	behavior *fake.Behavior // shared, never changed
 	image    resolved
 
 	state                   runtimeapi.ContainerState

@@ -13,6 +13,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 func TestAContainerLives(t *testing.T) {
@@ -47,18 +48,18 @@ func TestAContainerLives(t *testing.T) {
 
 func TestAContainerExitsByItsBehavior(t *testing.T) {
 	for name, c := range map[string]struct {
-		does   fakecri.Behavior
+		exit   fake.Exit
 		code   int32
 		reason string
 	}{
-		"done":   {fakecri.Behavior{}, 0, "Completed"},
-		"code":   {fakecri.Behavior{ExitCode: 3}, 3, "Error"},
-		"signal": {fakecri.Behavior{Signal: 11}, 139, "Error"},
-		"oom":    {fakecri.Behavior{OOM: true}, 137, "OOMKilled"},
+		"done":   {fake.Exit{}, 0, "Completed"},
+		"code":   {fake.Exit{Code: 3}, 3, "Error"},
+		"signal": {fake.Exit{Code: 128 + 11}, 139, "Error"},
+		"oom":    {fake.Exit{Code: 137, Reason: fake.OOMKilled}, 137, "OOMKilled"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.does.RunFor = time.Minute
-			on(t, does(c.does), func(n *node) {
+			c.exit.After = time.Minute
+			on(t, does(fake.Behavior{Exit: &c.exit}), func(n *node) {
 				id, _ := n.started()
 				time.Sleep(time.Minute - time.Second)
 				n.runs(id)
@@ -70,7 +71,7 @@ func TestAContainerExitsByItsBehavior(t *testing.T) {
 }
 
 func TestAContainerCrashesANumberOfTimes(t *testing.T) {
-	on(t, does(fakecri.Behavior{Crashes: 2, RunFor: time.Second, ExitCode: 1}), func(n *node) {
+	on(t, does(fake.Behavior{Exit: &fake.Exit{After: time.Second, Code: 1, Crashes: 2}}), func(n *node) {
 		sandbox := n.sandbox("a")
 		for i := range uint32(3) {
 			id := n.created(sandbox, "a", "web", i)
@@ -87,7 +88,7 @@ func TestAContainerCrashesANumberOfTimes(t *testing.T) {
 }
 
 func TestAStartTakesItsTime(t *testing.T) {
-	on(t, does(fakecri.Behavior{StartDelay: 5 * time.Second}), func(n *node) {
+	on(t, does(fake.Behavior{StartDelay: 5 * time.Second}), func(n *node) {
 		id := n.created(n.sandbox("a"), "a", "web", 0)
 		done := make(chan error, 1)
 		go func() { done <- n.StartContainer(n.ctx, id) }()
@@ -101,7 +102,7 @@ func TestAStartTakesItsTime(t *testing.T) {
 }
 
 func TestAStartThatFailsLeavesTheContainerExited(t *testing.T) {
-	on(t, does(fakecri.Behavior{StartError: "exec: no such file"}), func(n *node) {
+	on(t, does(fake.Behavior{Fail: &fake.Failure{Reason: "StartError", Message: "exec: no such file"}}), func(n *node) {
 		id := n.created(n.sandbox("a"), "a", "web", 0)
 		err := n.StartContainer(n.ctx, id)
 		hasCode(n, codes.Unknown, err)
@@ -231,7 +232,7 @@ func TestResourcesThatAreSetChange(t *testing.T) {
 }
 
 func TestAContainerThatRunsIsKilledToBeRemoved(t *testing.T) {
-	on(t, does(fakecri.Behavior{IgnoreTerm: true}), func(n *node) {
+	on(t, does(fake.Behavior{IgnoreTERM: true}), func(n *node) {
 		id, _ := n.started()
 		require.NoError(n, n.RemoveContainer(n.ctx, id))
 		assert.Empty(n, n.Containers(""))
@@ -239,7 +240,7 @@ func TestAContainerThatRunsIsKilledToBeRemoved(t *testing.T) {
 }
 
 func TestATerminationMessageIsWritten(t *testing.T) {
-	on(t, does(fakecri.Behavior{RunFor: time.Second, ExitCode: 1, Message: "out of luck"}), func(n *node) {
+	on(t, does(fake.Behavior{Exit: &fake.Exit{After: time.Second, Code: 1, Message: "out of luck"}}), func(n *node) {
 		file := filepath.Join(n.TempDir(), "message")
 		require.NoError(n, os.WriteFile(file, nil, 0o600))
 		sandbox := n.sandbox("a")

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/sim"
 )
 
@@ -25,10 +26,10 @@ func TestHoursOfCrashesDoNotFillTheMemory(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		fake, err := fakecri.New(fakecri.Config{
-			Behaviors: fakecri.Behaviors{Containers: map[string]fakecri.Behavior{
-				"app": {RunFor: 2 * time.Second, ExitCode: 1, Endpoints: []fakecri.Endpoint{{Port: 80}}},
+			Behaviors: fake.Behaviors{Containers: map[string]fake.Behavior{
+				"app": {Exit: &fake.Exit{After: 2 * time.Second, Code: 1}, Endpoints: []fake.Endpoint{{Port: 80}}},
 			}},
-			Images: map[string]fakecri.ImageBehavior{"missing": {Absent: true}},
+			Images: map[string]fake.Image{"missing": {Absent: true}},
 		})
 		require.NoError(t, err)
 		engine, err := cri.New(cri.Config{Name: "fakecri", Runtime: fake, Images: fake, Dirs: cri.Dirs{Root: dir + "/root", PodLogs: dir + "/logs"}})

@@ -11,10 +11,11 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 func TestContainersGoOnWithoutTheDaemon(t *testing.T) {
-	on(t, does(fakecri.Behavior{RunFor: 10 * time.Second, ExitCode: 3}), func(n *node) {
+	on(t, does(fake.Behavior{Exit: &fake.Exit{After: 10 * time.Second, Code: 3}}), func(n *node) {
 		id, _ := n.started()
 		n.Down()
 		_, err := n.ContainerStatus(n.ctx, id, false)
@@ -29,8 +30,8 @@ func TestContainersGoOnWithoutTheDaemon(t *testing.T) {
 }
 
 func TestCallsUnderWayFailWithTheDaemon(t *testing.T) {
-	cfg := does(fakecri.Behavior{StartDelay: time.Minute})
-	cfg.Behaviors.Containers["deaf"] = fakecri.Behavior{IgnoreTerm: true}
+	cfg := does(fake.Behavior{StartDelay: time.Minute})
+	cfg.Behaviors.Containers["deaf"] = fake.Behavior{IgnoreTERM: true}
 	on(t, cfg, func(n *node) {
 		sandbox := n.sandbox("a")
 		slow, deaf := n.created(sandbox, "a", "web", 0), n.created(sandbox, "a", "deaf", 0)

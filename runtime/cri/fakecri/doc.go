@@ -4,7 +4,7 @@
 // containers that are created, run, exit, are stopped with SIGTERM, a grace period
 // and SIGKILL, and are removed, and images, logs, streams, statistics and events. It
 // returns the errors of a real runtime for invalid calls. It executes nothing: a
-// container behaves as specified by the [Behavior] for its name, its image, or an
+// container behaves as specified by the [fake.Behavior] for its name, its image, or an
 // annotation of its pod, and by the commands of a test.
 //
 // # Usage
@@ -12,20 +12,20 @@
 // With the zero Config everything works. A Runtime implements both services of the
 // CRI's Go interfaces, and can be used in place of a client:
 //
-//	fake, err := fakecri.New(fakecri.Config{
-//		Behaviors: fakecri.Behaviors{Containers: map[string]fakecri.Behavior{
+//	daemon, err := fakecri.New(fakecri.Config{
+//		Behaviors: fake.Behaviors{Containers: map[string]fake.Behavior{
 //			"web": {StopDelay: 3 * time.Second},
-//			"job": {RunFor: time.Minute, ExitCode: 1, Crashes: 2},
+//			"job": {Exit: &fake.Exit{After: time.Minute, Code: 1, Crashes: 2}},
 //		}},
-//		Faults: fakecri.On(fakecri.Random(seed, 0.05, fakecri.Fault{Lost: true}), "StartContainer"),
+//		Faults: fake.On(fake.Random(seed, 0.05, fake.Fault{Lost: true}), "StartContainer"),
 //	})
-//	rt, err := cri.New(cri.Config{Name: "fakecri", Runtime: fake, Images: fake, RootDir: …})
+//	rt, err := cri.New(cri.Config{Name: "fakecri", Runtime: daemon, Images: daemon, RootDir: …})
 //
-// A [Script] is the same configuration in YAML. An annotation of a pod sets the
+// A [fake.Script] is the same configuration as text. An annotation of a pod sets the
 // behavior of that pod, so that a test does not depend on the runtime:
 //
-//	fakecri.kubeparts.io/behavior: "{runFor: 1m, exitCode: 1}"
-//	behavior.fakecri.kubeparts.io/web: "{endpoints: [{port: 8080, http: true, readyAfter: 5s}]}"
+//	fakecri.kubeparts.io/behavior: "exit=1@1m"
+//	behavior.fakecri.kubeparts.io/web: "http=8080@5s"
 //
 // Package runtime/cri/serve serves a Runtime on a unix socket.
 //
@@ -36,10 +36,9 @@
 // regardless of injected faults, is returned by [Runtime.Containers] and
 // [Runtime.Sandboxes], and Config.Observe is called for each change.
 //
-// A fault function maps a [Call] to a [Fault]: an error, a delay, a hang, an effect
-// whose response is lost, a stale list. [Always], [Every], [Times], [Until], [On],
-// [If], [First] and [Random] construct and combine them; an unresponsive daemon is
-// Always(Fault{Hang: true}).
+// Config.Faults maps a [fake.Call] to a [fake.Fault]: an error, a delay, a hang, an effect
+// whose response is lost, a stale list. Package runtime/fake has functions that construct
+// and combine such functions; an unresponsive daemon is fake.Always(fake.Fault{Hang: true}).
 //
 // # Concurrency
 //

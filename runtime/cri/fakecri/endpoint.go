@@ -12,13 +12,15 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // serving holds the listeners and connections of a running container.
 type serving struct {
 	r         *Runtime
 	id        string
-	endpoints []Endpoint
+	endpoints []fake.Endpoint
 	start     time.Time
 
 	mu        sync.Mutex // guards the fields below; not held while blocking
@@ -67,7 +69,7 @@ func (s *serving) laterLocked(after time.Duration, do func()) {
 	}))
 }
 
-func (s *serving) listenLocked(e Endpoint) {
+func (s *serving) listenLocked(e fake.Endpoint) {
 	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(e.Port))))
 	if err != nil {
 		s.r.log.Warn("Failed to listen on container port", "containerID", s.id, "port", e.Port, "err", err)
@@ -91,7 +93,7 @@ func (s *serving) listenLocked(e Endpoint) {
 	}()
 }
 
-func (s *serving) deafenLocked(e Endpoint) {
+func (s *serving) deafenLocked(e fake.Endpoint) {
 	if l := s.listeners[e.Port]; l != nil {
 		_ = l.Close() // it was open
 		delete(s.listeners, e.Port)
@@ -129,7 +131,7 @@ func (s *serving) take(conn net.Conn) bool {
 }
 
 // talk serves one connection until either side closes it.
-func (s *serving) talk(conn net.Conn, e Endpoint) {
+func (s *serving) talk(conn net.Conn, e fake.Endpoint) {
 	defer func() {
 		s.mu.Lock()
 		delete(s.conns, conn)
@@ -150,19 +152,13 @@ func (s *serving) talk(conn net.Conn, e Endpoint) {
 			return
 		}
 		resp := &http.Response{ProtoMajor: 1, ProtoMinor: 1, StatusCode: http.StatusOK, Request: req, Close: req.Close}
-		if !e.ready(time.Since(s.start)) {
+		if !e.Ready(time.Since(s.start)) {
 			resp.StatusCode = http.StatusServiceUnavailable
 		}
 		if err := resp.Write(conn); err != nil || req.Close {
 			return
 		}
 	}
-}
-
-// ready reports whether the endpoint is ready at the given time after the start of its
-// container.
-func (e Endpoint) ready(age time.Duration) bool {
-	return age >= e.ReadyAfter && (e.UnreadyAfter == 0 || age < e.UnreadyAfter)
 }
 
 // Endpoint returns the loopback address of an endpoint of a running container of a pod.
@@ -249,7 +245,7 @@ func (r *Runtime) connectLocked(sandboxes []*sandbox, port int32) net.Conn {
 				continue
 			}
 			for _, e := range c.serving.endpoints {
-				if e.Port != port || !e.HTTP && !e.ready(time.Since(c.serving.start)) {
+				if e.Port != port || !e.HTTP && !e.Ready(time.Since(c.serving.start)) {
 					continue
 				}
 				here, there := net.Pipe()

@@ -18,6 +18,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // probe returns the status of a GET request over a connection of dial.
@@ -32,7 +33,7 @@ func probe(dial func(context.Context, string, string) (net.Conn, error), addr st
 }
 
 func TestEndpointsAreReadyByTheirBehavior(t *testing.T) {
-	on(t, does(fakecri.Behavior{Endpoints: []fakecri.Endpoint{
+	on(t, does(fake.Behavior{Endpoints: []fake.Endpoint{
 		{Port: 8080, HTTP: true, ReadyAfter: 5 * time.Second, UnreadyAfter: 20 * time.Second},
 		{Port: 5432, ReadyAfter: 10 * time.Second, UnreadyAfter: 20 * time.Second},
 	}}), func(n *node) {
@@ -83,7 +84,7 @@ func TestEndpointsAreReadyByTheirBehavior(t *testing.T) {
 }
 
 func TestConnectionsEndWithTheirContainer(t *testing.T) {
-	on(t, does(fakecri.Behavior{RunFor: time.Minute, Endpoints: []fakecri.Endpoint{{Port: 80, HTTP: true}, {Port: 81}}}), func(n *node) {
+	on(t, does(fake.Behavior{Exit: &fake.Exit{After: time.Minute}, Endpoints: []fake.Endpoint{{Port: 80, HTTP: true}, {Port: 81}}}), func(n *node) {
 		n.started()
 		ip := n.Sandboxes("a")[0].IP
 		// Keep-alive: two requests on one connection, which is then idle.
@@ -105,7 +106,7 @@ func TestConnectionsEndWithTheirContainer(t *testing.T) {
 }
 
 func TestPodsOnTheHostsNetworkAreAtLoopback(t *testing.T) {
-	on(t, does(fakecri.Behavior{Endpoints: []fakecri.Endpoint{{Port: 80, HTTP: true}}}), func(n *node) {
+	on(t, does(fake.Behavior{Endpoints: []fake.Endpoint{{Port: 80, HTTP: true}}}), func(n *node) {
 		cfg := podConfig("a")
 		cfg.Linux = &runtimeapi.LinuxPodSandboxConfig{SecurityContext: &runtimeapi.LinuxSandboxSecurityContext{
 			NamespaceOptions: &runtimeapi.NamespaceOption{Network: runtimeapi.NamespaceMode_NODE},
@@ -133,12 +134,12 @@ func TestListeningInABubbleIsRefused(t *testing.T) {
 // In real time, because there are real listeners.
 func TestEndpointsReallyListen(t *testing.T) {
 	before := runtime.NumGoroutine()
-	cfg := does(fakecri.Behavior{Endpoints: []fakecri.Endpoint{
+	cfg := does(fake.Behavior{Endpoints: []fake.Endpoint{
 		{HTTP: true},
 		{Port: 1, ReadyAfter: time.Hour},
 	}})
-	cfg.Behaviors.Containers["db"] = fakecri.Behavior{Endpoints: []fakecri.Endpoint{{ReadyAfter: time.Millisecond}}}
-	cfg.Behaviors.Containers["short"] = fakecri.Behavior{Endpoints: []fakecri.Endpoint{{UnreadyAfter: time.Millisecond}}}
+	cfg.Behaviors.Containers["db"] = fake.Behavior{Endpoints: []fake.Endpoint{{ReadyAfter: time.Millisecond}}}
+	cfg.Behaviors.Containers["short"] = fake.Behavior{Endpoints: []fake.Endpoint{{UnreadyAfter: time.Millisecond}}}
 	cfg.Listen = true
 	r, err := fakecri.New(cfg)
 	require.NoError(t, err)
@@ -171,7 +172,7 @@ func TestEndpointsReallyListen(t *testing.T) {
 	_, port, err := net.SplitHostPort(addr)
 	require.NoError(t, err)
 	taken := podConfig("b")
-	taken.Annotations = map[string]string{fakecri.AnnotationBehavior: "endpoints: [{port: " + port + ", http: true}]"}
+	taken.Annotations = map[string]string{fakecri.AnnotationBehavior: "http=" + port}
 	other, err := n.RunPodSandbox(n.ctx, taken, "")
 	require.NoError(t, err)
 	otherID := n.created(other, "b", "web", 0)

@@ -14,24 +14,25 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // A test only has to set an annotation on a pod that an agent runs.
 func TestTheEngineRunsTheBehaviorOfAnAnnotation(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		fake, err := fakecri.New(fakecri.Config{WriteLogs: true, Images: map[string]fakecri.ImageBehavior{"*": {PullTime: 3 * time.Second}}})
+		fake, err := fakecri.New(fakecri.Config{WriteLogs: true, Images: map[string]fake.Image{"*": {PullTime: 3 * time.Second}}})
 		require.NoError(t, err)
 		rt, err := cri.New(cri.Config{Name: "fakecri", Runtime: fake, Images: fake, Dirs: cri.Dirs{Root: dir + "/root", PodLogs: dir + "/logs"}})
 		require.NoError(t, err)
 		pod := &v1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: "shop", Namespace: "default", UID: "uid-1", Annotations: map[string]string{
 				fakecri.AnnotationContainerBehavior + "web": `
-logs: [{text: "request %d", every: 1s}]
-endpoints: [{port: 8080, http: true, readyAfter: 5s}]
-memory: 64Mi
-cpu: 250m
-disk: 1Mi
+log="request %d";every=1s
+http=8080@5s
+memory=64Mi
+cpu=250m
+disk=1Mi
 `}},
 			Spec: v1.PodSpec{Containers: []v1.Container{{Name: "web", Image: "shop/web:1", ImagePullPolicy: v1.PullAlways}}},
 		}
@@ -81,10 +82,10 @@ func TestTheEngineReportsAnInvalidAnnotation(t *testing.T) {
 		require.NoError(t, err)
 		_, err = rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: &v1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: "shop", Namespace: "default", UID: "uid-1", Annotations: map[string]string{
-				fakecri.AnnotationBehavior: "{runFor: 5}",
+				fakecri.AnnotationBehavior: "exit=0@5",
 			}},
 			Spec: v1.PodSpec{Containers: []v1.Container{{Name: "web", Image: "shop/web:1"}}},
 		}})
-		assert.ErrorContains(t, err, "annotation fakecri.kubeparts.io/behavior: behavior: runFor: 5 is not a duration")
+		assert.ErrorContains(t, err, `annotation fakecri.kubeparts.io/behavior: behavior \"exit=0@5\": \"exit=0@5\": \"5\" is not a duration`)
 	})
 }

@@ -6,6 +6,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // eventsMax is the maximum number of queued events per reader. Beyond it the stream is
@@ -51,7 +53,7 @@ func (r *Runtime) publishLocked(s *sandbox, kind runtimeapi.ContainerEventType, 
 //
 // It returns ResourceExhausted to a reader that is 4096 events behind.
 func (r *Runtime) GetContainerEvents(ctx context.Context, containerEventsCh chan *runtimeapi.ContainerEventResponse, connectionEstablishedCallback func(runtimeapi.RuntimeService_GetContainerEventsClient)) error {
-	return act(ctx, r, Call{Method: "GetContainerEvents"}, func(ctx context.Context) error {
+	return act(ctx, r, fake.Call{Method: "GetContainerEvents"}, func(ctx context.Context) error {
 		w := &watcher{more: make(chan struct{}, 1)}
 		if err := r.begin(ctx); err != nil {
 			return err

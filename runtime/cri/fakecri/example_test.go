@@ -8,6 +8,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // A pod runs, crashes and is inspected. Every client of the CRI observes the
@@ -56,10 +57,10 @@ func Example() {
 // Half of the starts take effect but return an error, at most two of them.
 func ExampleRandom() {
 	const seed = 1
-	lost := fakecri.Random(seed, 0.5, fakecri.Fault{Lost: true})
-	faults := fakecri.Times(2, fakecri.On(lost, "StartContainer"))
+	lost := fake.Random(seed, 0.5, fake.Fault{Lost: true})
+	faults := fake.Times(2, fake.On(lost, "StartContainer"))
 	for i := range 6 {
-		f := faults(fakecri.Call{Method: "StartContainer", Pod: "uid-1", Container: "web"})
+		f := faults(fake.Call{Method: "StartContainer", Pod: "uid-1", Container: "web"})
 		fmt.Println("start", i, "is lost:", f.Lost)
 	}
 	// Output:
@@ -72,28 +73,29 @@ func ExampleRandom() {
 }
 
 // A script file describes containers and images, and injects faults.
-func ExampleParseScript() {
-	script, err := fakecri.ParseScript([]byte(`
-containers:
-  web: {logs: [{text: "hello %d", every: 1s}], endpoints: [{port: 8080, http: true, readyAfter: 5s}]}
-  crash: {runFor: 2s, exitCode: 1, crashes: 3, memory: 64Mi, cpu: 250m}
-images:
-  busybox: {pullTime: 2s, layers: [{name: base, size: 4Mi}]}
-faults:
-  - {method: StartContainer, container: web, count: 1, error: no shim, code: Unavailable}
-`))
+func ExampleScriptConfig() {
+	script, err := fake.ParseScript(`
+container web log="hello %d";every=1s http=8080@5s
+container crash exit=1@2s crashes=3 memory=64Mi cpu=250m
+image busybox pull=2s layer=4Mi;name=base
+fault StartContainer container=web count=1 error="no shim";code=Unavailable
+`)
 	if err != nil {
 		log.Fatal(err)
 	}
-	fake, err := fakecri.New(script.Config(1))
+	cfg, err := fakecri.ScriptConfig(script, 1)
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(fake.StopContainer(context.Background(), "absent", 0), script.Containers["crash"].RunFor)
+	rt, err := fakecri.New(cfg)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(rt.StopContainer(context.Background(), "absent", 0), script.Containers["crash"].Exit.After)
 
-	_, err = fakecri.ParseScript([]byte("containers: {web: {runFor: 5}}"))
+	_, err = fake.ParseScript("container web exit=1@5")
 	fmt.Println(err)
 	// Output:
 	// <nil> 2s
-	// fakecri: script: containers.web.runFor: 5 is not a duration such as "90s"
+	// fake: line 1: web: "exit=1@5": "5" is not a duration, such as 2s or 1m30s
 }

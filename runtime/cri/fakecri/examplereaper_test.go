@@ -10,6 +10,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // reap removes the sandboxes of containers that failed. It is a small controller, the
@@ -38,8 +39,8 @@ func reap(ctx context.Context, svc internalapi.RuntimeService) error {
 // A controller is tested with pods that are ready, crash and are removed.
 func Example_controller() {
 	ctx := context.Background()
-	web := fakecri.Behavior{Endpoints: []fakecri.Endpoint{{Port: 80, HTTP: true}}}
-	fake, err := fakecri.New(fakecri.Config{Behaviors: fakecri.Behaviors{Containers: map[string]fakecri.Behavior{"web": web}}})
+	web := fake.Behavior{Endpoints: []fake.Endpoint{{Port: 80, HTTP: true}}}
+	fake, err := fakecri.New(fakecri.Config{Behaviors: fake.Behaviors{Containers: map[string]fake.Behavior{"web": web}}})
 	if err != nil {
 		log.Fatal(err)
 	}

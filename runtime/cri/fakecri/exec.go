@@ -15,13 +15,14 @@ import (
 	utilexec "k8s.io/utils/exec"
 
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // maxExecOutput is the maximum number of bytes that ExecSync returns of each output; the
 // rest is discarded, as by containerd.
 const maxExecOutput = 16 << 20
 
-// ExecSync runs a command with [Behavior].Exec or ExecRules, and returns its output, at
+// ExecSync runs a command with [fake.Behavior].Exec or Commands, and returns its output, at
 // most 16 MiB each. For an exit code other than 0 the error is a utilexec.CodeExitError,
 // as from the CRI client. After a timeout above 0 it returns DeadlineExceeded. If the
 // container exits, the command is killed with 137.
@@ -135,13 +136,14 @@ func (r *Runtime) answer(ctx context.Context, c *container, cmd []string, s runt
 	if do := c.behavior.Exec; do != nil {
 		return do(ctx, slices.Clone(cmd), s)
 	}
-	i := slices.IndexFunc(c.behavior.ExecRules, func(rule ExecRule) bool {
-		return len(rule.Command) <= len(cmd) && slices.Equal(rule.Command, cmd[:len(rule.Command)])
+	line := strings.Join(cmd, " ") + " "
+	i := slices.IndexFunc(c.behavior.Commands, func(rule fake.Command) bool {
+		return rule.Prefix == "" || strings.HasPrefix(line, rule.Prefix+" ")
 	})
 	if i < 0 {
 		return 0, nil
 	}
-	rule := c.behavior.ExecRules[i]
+	rule := c.behavior.Commands[i]
 	r.mu.Lock()
 	if c.ruled == nil {
 		c.ruled = map[int]int{}

@@ -18,7 +18,7 @@ import (
 	utilexec "k8s.io/utils/exec"
 
 	"github.com/kubeparts/kubeparts/runtime"
-	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 func codeOf(err error) int {
@@ -29,10 +29,10 @@ func codeOf(err error) int {
 }
 
 func TestCommandsAreAnsweredByTheFirstRuleThatFits(t *testing.T) {
-	b := fakecri.Behavior{ExecRules: []fakecri.ExecRule{
-		{Command: []string{"check", "db"}, Stdout: "db ok", Takes: time.Minute},
-		{Command: []string{"check"}, Stdout: "half", Stderr: "broken", ExitCode: 3},
-		{Command: []string{"warm-up"}, Fails: 2},
+	b := fake.Behavior{Commands: []fake.Command{
+		{Prefix: "check db", Stdout: "db ok", Takes: time.Minute},
+		{Prefix: "check", Stdout: "half", Stderr: "broken", ExitCode: 3},
+		{Prefix: "warm-up", Fails: 2},
 	}}
 	on(t, does(b), func(n *node) {
 		id, _ := n.started()
@@ -59,7 +59,7 @@ func TestACommandEndsInManyWays(t *testing.T) {
 		<-ctx.Done()
 		return 0, ctx.Err()
 	}
-	on(t, does(fakecri.Behavior{Exec: hang}), func(n *node) {
+	on(t, does(fake.Behavior{Exec: hang}), func(n *node) {
 		id, _ := n.started()
 		begin := time.Now()
 		_, _, err := n.ExecSync(n.ctx, id, []string{"x"}, 5*time.Second)
@@ -100,7 +100,7 @@ func TestACommandHasAllStreams(t *testing.T) {
 		fmt.Fprint(s.Stderr, "err;")
 		return int32(len(in)), err
 	}
-	on(t, does(fakecri.Behavior{Exec: cat}), func(n *node) {
+	on(t, does(fake.Behavior{Exec: cat}), func(n *node) {
 		id, _ := n.started()
 		var out, errOut bytes.Buffer
 		code, err := n.StreamExec(n.ctx, id, []string{"cat"}, runtime.Streams{Stdin: strings.NewReader("abc"), Stdout: &out, Stderr: &errOut})
@@ -128,7 +128,7 @@ func TestExecSyncKeeps16MiBOfAnOutput(t *testing.T) {
 		}
 		return 0, nil
 	}
-	on(t, does(fakecri.Behavior{Exec: flood}), func(n *node) {
+	on(t, does(fake.Behavior{Exec: flood}), func(n *node) {
 		id, _ := n.started()
 		out, _, err := n.ExecSync(n.ctx, id, []string{"x"}, 0)
 		require.NoError(n, err)
@@ -137,8 +137,8 @@ func TestExecSyncKeeps16MiBOfAnOutput(t *testing.T) {
 }
 
 func TestAnExecIsCheckedBeforeItsCommandRuns(t *testing.T) {
-	cfg := does(fakecri.Behavior{})
-	cfg.Faults = fakecri.On(fakecri.Always(fakecri.Fault{Err: status.Error(codes.Internal, "hit")}), "StreamExec")
+	cfg := does(fake.Behavior{})
+	cfg.Faults = fake.On(fake.Always(fake.Fault{Err: status.Error(codes.Internal, "hit")}), "StreamExec")
 	on(t, cfg, func(n *node) {
 		id, sandbox := n.started()
 		created := n.created(sandbox, "a", "other", 0)

@@ -11,6 +11,8 @@ import (
 
 	internalapi "k8s.io/cri-api/pkg/apis"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // Config configures a [Runtime]. With the zero value all calls succeed, containers run
@@ -21,20 +23,21 @@ type Config struct {
 	Name string
 
 	// Behaviors specifies how containers run.
-	Behaviors Behaviors
+	Behaviors fake.Behaviors
 
 	// Images specifies images by the names that pods use. A name without tag and digest
 	// matches all tags that have no entry, and "*" all images that have none. Images
-	// that do not match behave like the zero ImageBehavior.
-	Images map[string]ImageBehavior
+	// that do not match behave like the zero fake.Image.
+	Images map[string]fake.Image
 
 	// Handlers are the runtime handlers in addition to the default one, which has the
 	// names "" and "runc".
 	Handlers []string
 
-	// Faults returns the fault of a call. It is called concurrently. See [Always],
-	// [Every] and [Random]. If nil, there are no faults.
-	Faults func(Call) Fault
+	// Faults returns the fault of a call. It is called concurrently. See [fake.Always],
+	// [fake.Every] and [fake.Random]. Over a socket, an error without a gRPC status gets the
+	// code Unknown. If nil, there are no faults.
+	Faults func(fake.Call) fake.Fault
 
 	// Observe is called for each change of a sandbox or container, in order and never
 	// concurrently, at the time of the change, without locks held. It may call the
@@ -85,7 +88,7 @@ type Runtime struct {
 	telling     bool     // a goroutine is calling Observe
 	past        history
 	images      images
-	annotated   map[string]*Behavior // by annotation value
+	annotated   map[string]*fake.Behavior // by annotation value
 	byIP        map[string]*sandbox
 
 	behaviors repertoire // never changed
@@ -136,7 +139,7 @@ func New(cfg Config) (*Runtime, error) {
 
 // Version returns the name of the runtime and the CRI version v1.
 func (r *Runtime) Version(ctx context.Context, _ string) (*runtimeapi.VersionResponse, error) {
-	return call(ctx, r, Call{Method: "Version"}, func(context.Context) (*runtimeapi.VersionResponse, error) {
+	return call(ctx, r, fake.Call{Method: "Version"}, func(context.Context) (*runtimeapi.VersionResponse, error) {
 		return &runtimeapi.VersionResponse{
 			Version: "0.1.0", RuntimeName: r.cfg.Name, RuntimeVersion: "1.0.0", RuntimeApiVersion: "v1",
 		}, nil
@@ -148,7 +151,7 @@ const defaultHandler = "runc"
 
 // Status reports that the runtime and its network are ready.
 func (r *Runtime) Status(ctx context.Context, verbose bool) (*runtimeapi.StatusResponse, error) {
-	return call(ctx, r, Call{Method: "Status"}, func(context.Context) (*runtimeapi.StatusResponse, error) {
+	return call(ctx, r, fake.Call{Method: "Status"}, func(context.Context) (*runtimeapi.StatusResponse, error) {
 		resp := &runtimeapi.StatusResponse{
 			Status: &runtimeapi.RuntimeStatus{Conditions: []*runtimeapi.RuntimeCondition{
 				{Type: runtimeapi.RuntimeReady, Status: true},
@@ -171,7 +174,7 @@ func (r *Runtime) Status(ctx context.Context, verbose bool) (*runtimeapi.StatusR
 
 // RuntimeConfig returns the cgroup driver.
 func (r *Runtime) RuntimeConfig(ctx context.Context) (*runtimeapi.RuntimeConfigResponse, error) {
-	return call(ctx, r, Call{Method: "RuntimeConfig"}, func(context.Context) (*runtimeapi.RuntimeConfigResponse, error) {
+	return call(ctx, r, fake.Call{Method: "RuntimeConfig"}, func(context.Context) (*runtimeapi.RuntimeConfigResponse, error) {
 		return &runtimeapi.RuntimeConfigResponse{
 			Linux: &runtimeapi.LinuxRuntimeConfiguration{CgroupDriver: runtimeapi.CgroupDriver_CGROUPFS},
 		}, nil
@@ -180,7 +183,7 @@ func (r *Runtime) RuntimeConfig(ctx context.Context) (*runtimeapi.RuntimeConfigR
 
 // UpdateRuntimeConfig does nothing: pod addresses are not from the pod CIDR.
 func (r *Runtime) UpdateRuntimeConfig(ctx context.Context, _ *runtimeapi.RuntimeConfig) error {
-	return act(ctx, r, Call{Method: "UpdateRuntimeConfig"}, func(context.Context) error { return nil })
+	return act(ctx, r, fake.Call{Method: "UpdateRuntimeConfig"}, func(context.Context) error { return nil })
 }
 
 // Close does nothing.

@@ -13,6 +13,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // A node is a runtime in a test, in virtual time.
@@ -33,8 +34,8 @@ func on(t *testing.T, cfg fakecri.Config, test func(n *node)) {
 }
 
 // does returns the configuration of a runtime whose containers "web" have behavior b.
-func does(b fakecri.Behavior) fakecri.Config {
-	return fakecri.Config{Behaviors: fakecri.Behaviors{Containers: map[string]fakecri.Behavior{"web": b}}}
+func does(b fake.Behavior) fakecri.Config {
+	return fakecri.Config{Behaviors: fake.Behaviors{Containers: map[string]fake.Behavior{"web": b}}}
 }
 
 func podConfig(uid string) *runtimeapi.PodSandboxConfig {

@@ -11,19 +11,21 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 var errBroken = status.Error(codes.Internal, "broken")
 
 // onStart returns the configuration of a runtime with a fault of StartContainer.
-func onStart(f fakecri.Fault) fakecri.Config {
-	return fakecri.Config{Faults: fakecri.On(fakecri.Always(f), "StartContainer")}
+func onStart(f fake.Fault) fakecri.Config {
+	return fakecri.Config{Faults: fake.On(fake.Always(f), "StartContainer")}
 }
 
 func TestACallFailsBeforeItDoesAnything(t *testing.T) {
-	on(t, onStart(fakecri.Fault{Err: errBroken}), func(n *node) {
+	on(t, onStart(fake.Fault{Err: errBroken}), func(n *node) {
 		id := n.created(n.sandbox("a"), "a", "web", 0)
 		hasCode(n, codes.Internal, n.StartContainer(n.ctx, id))
 		assert.Equal(n, fakecri.Created, n.Containers("a")[0].State)
@@ -32,12 +34,12 @@ func TestACallFailsBeforeItDoesAnything(t *testing.T) {
 
 func TestACallTakesEffectAndItsAnswerIsLost(t *testing.T) {
 	for name, c := range map[string]struct {
-		fault fakecri.Fault
+		fault fake.Fault
 		want  codes.Code
 	}{
-		"with an error":      {fakecri.Fault{Lost: true, Err: errBroken}, codes.Internal},
-		"with a hang":        {fakecri.Fault{Lost: true, Hang: true}, codes.DeadlineExceeded},
-		"with nothing named": {fakecri.Fault{Lost: true}, codes.Unavailable},
+		"with an error":      {fake.Fault{Lost: true, Err: errBroken}, codes.Internal},
+		"with a hang":        {fake.Fault{Lost: true, Hang: true}, codes.DeadlineExceeded},
+		"with nothing named": {fake.Fault{Lost: true}, codes.Unavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			on(t, onStart(c.fault), func(n *node) {
@@ -52,7 +54,7 @@ func TestACallTakesEffectAndItsAnswerIsLost(t *testing.T) {
 }
 
 func TestACallHangsUntilItIsCanceled(t *testing.T) {
-	on(t, onStart(fakecri.Fault{Hang: true}), func(n *node) {
+	on(t, onStart(fake.Fault{Hang: true}), func(n *node) {
 		id := n.created(n.sandbox("a"), "a", "web", 0)
 		ctx, cancel := context.WithTimeout(n.ctx, time.Minute)
 		defer cancel()
@@ -64,7 +66,7 @@ func TestACallHangsUntilItIsCanceled(t *testing.T) {
 }
 
 func TestACallIsHeldUp(t *testing.T) {
-	on(t, onStart(fakecri.Fault{Delay: 3 * time.Second}), func(n *node) {
+	on(t, onStart(fake.Fault{Delay: 3 * time.Second}), func(n *node) {
 		id := n.created(n.sandbox("a"), "a", "web", 0)
 		begun := time.Now()
 		require.NoError(n, n.StartContainer(n.ctx, id))
@@ -87,9 +89,9 @@ func TestACanceledCallDoesNothing(t *testing.T) {
 
 func TestAFaultReceivesTheObjectOfACall(t *testing.T) {
 	var seen []string
-	cfg := fakecri.Config{Faults: func(c fakecri.Call) fakecri.Fault {
+	cfg := fakecri.Config{Faults: func(c fake.Call) fake.Fault {
 		seen = append(seen, fmt.Sprintf("%s#%d %s/%s", c.Method, c.Number, c.Pod, c.Container))
-		return fakecri.Fault{}
+		return fake.Fault{}
 	}}
 	on(t, cfg, func(n *node) {
 		id, sandbox := n.started()
@@ -104,10 +106,10 @@ func TestAFaultReceivesTheObjectOfACall(t *testing.T) {
 }
 
 // calls evaluates faults for n calls, and returns the numbers of those with a fault.
-func calls(faults func(fakecri.Call) fakecri.Fault, n int, method, pod string) []int {
+func calls(faults func(fake.Call) fake.Fault, n int, method string, pod types.UID) []int {
 	var hit []int
 	for i := range n {
-		if f := faults(fakecri.Call{Method: method, Pod: pod, Number: i + 1}); f.Err != nil || f.Hang {
+		if f := faults(fake.Call{Method: method, Pod: pod, Number: i + 1}); f.Err != nil || f.Hang {
 			hit = append(hit, i+1)
 		}
 	}
@@ -115,30 +117,30 @@ func calls(faults func(fakecri.Call) fakecri.Fault, n int, method, pod string) [
 }
 
 func TestFaultsArePutTogether(t *testing.T) {
-	broken := fakecri.Fault{Err: errors.Join(errBroken)} // of a kind that == cannot compare
-	always := fakecri.Always(broken)
+	broken := fake.Fault{Err: errors.Join(errBroken)} // of a kind that == cannot compare
+	always := fake.Always(broken)
 	assert.Equal(t, []int{1, 2, 3}, calls(always, 3, "A", ""))
-	assert.Equal(t, []int{3, 6}, calls(fakecri.Every(3, broken), 8, "A", ""))
-	assert.Empty(t, calls(fakecri.Every(0, broken), 8, "A", ""))
-	assert.Equal(t, []int{1, 2}, calls(fakecri.Times(2, always), 8, "A", ""))
-	assert.Equal(t, []int{4, 8}, calls(fakecri.Times(2, fakecri.Every(4, broken)), 20, "A", ""))
-	assert.Empty(t, calls(fakecri.On(always, "B", "C"), 8, "A", ""))
-	assert.Len(t, calls(fakecri.On(always, "B", "C"), 8, "C", ""), 8)
-	ofPod := fakecri.If(func(c fakecri.Call) bool { return c.Pod == "p" }, always)
+	assert.Equal(t, []int{3, 6}, calls(fake.Every(3, broken), 8, "A", ""))
+	assert.Empty(t, calls(fake.Every(0, broken), 8, "A", ""))
+	assert.Equal(t, []int{1, 2}, calls(fake.Times(2, always), 8, "A", ""))
+	assert.Equal(t, []int{4, 8}, calls(fake.Times(2, fake.Every(4, broken)), 20, "A", ""))
+	assert.Empty(t, calls(fake.On(always, "B", "C"), 8, "A", ""))
+	assert.Len(t, calls(fake.On(always, "B", "C"), 8, "C", ""), 8)
+	ofPod := fake.If(func(c fake.Call) bool { return c.Pod == "p" }, always)
 	assert.Empty(t, calls(ofPod, 8, "A", "q"))
 	assert.Len(t, calls(ofPod, 8, "A", "p"), 8)
-	first := fakecri.First(fakecri.Every(2, broken), fakecri.Every(3, fakecri.Fault{Hang: true}))
+	first := fake.First(fake.Every(2, broken), fake.Every(3, fake.Fault{Hang: true}))
 	assert.Equal(t, []int{2, 3, 4, 6}, calls(first, 6, "A", ""))
-	assert.True(t, first(fakecri.Call{Number: 3}).Hang)
-	assert.False(t, first(fakecri.Call{Number: 6}).Hang)
-	assert.Empty(t, calls(fakecri.Until(time.Now().Add(-time.Hour), always), 8, "A", ""))
-	assert.Len(t, calls(fakecri.Until(time.Now().Add(time.Hour), always), 8, "A", ""), 8)
+	assert.True(t, first(fake.Call{Number: 3}).Hang)
+	assert.False(t, first(fake.Call{Number: 6}).Hang)
+	assert.Empty(t, calls(fake.Until(time.Now().Add(-time.Hour), always), 8, "A", ""))
+	assert.Len(t, calls(fake.Until(time.Now().Add(time.Hour), always), 8, "A", ""), 8)
 }
 
 func TestRandomFaultsComeFromTheirSeed(t *testing.T) {
-	broken, hung := fakecri.Fault{Err: errBroken}, fakecri.Fault{Hang: true}
-	random := func(seed uint64) func(fakecri.Call) fakecri.Fault {
-		return fakecri.Random(seed, 0.2, broken, hung)
+	broken, hung := fake.Fault{Err: errBroken}, fake.Fault{Hang: true}
+	random := func(seed uint64) func(fake.Call) fake.Fault {
+		return fake.Random(seed, 0.2, broken, hung)
 	}
 	a := calls(random(1), 10_000, "A", "p")
 	assert.InDelta(t, 2000, len(a), 200)
@@ -151,8 +153,8 @@ func TestRandomFaultsComeFromTheirSeed(t *testing.T) {
 	var b []int
 	hangs := 0
 	for i := range 10_000 {
-		mixed(fakecri.Call{Method: "A", Pod: "q"})
-		f := mixed(fakecri.Call{Method: "A", Pod: "p"})
+		mixed(fake.Call{Method: "A", Pod: "q"})
+		f := mixed(fake.Call{Method: "A", Pod: "p"})
 		if f.Err != nil || f.Hang {
 			b = append(b, i+1)
 		}
@@ -163,18 +165,18 @@ func TestRandomFaultsComeFromTheirSeed(t *testing.T) {
 	assert.Equal(t, a, b)
 	assert.InDelta(t, len(a)/2, hangs, 150)
 
-	assert.Empty(t, calls(fakecri.Random(1, 0, broken), 1000, "A", ""))
-	assert.Len(t, calls(fakecri.Random(1, 1, broken), 1000, "A", ""), 1000)
-	assert.Empty(t, calls(fakecri.Random(1, 1), 1000, "A", ""))
+	assert.Empty(t, calls(fake.Random(1, 0, broken), 1000, "A", ""))
+	assert.Len(t, calls(fake.Random(1, 1, broken), 1000, "A", ""), 1000)
+	assert.Empty(t, calls(fake.Random(1, 1), 1000, "A", ""))
 }
 
 func TestACallHasTheIDOfItsObject(t *testing.T) {
 	var ids []string
-	cfg := fakecri.Config{Faults: func(c fakecri.Call) fakecri.Fault {
+	cfg := fakecri.Config{Faults: func(c fake.Call) fake.Fault {
 		if c.Method == "StopContainer" || c.Method == "StopPodSandbox" || c.Method == "ListContainers" {
 			ids = append(ids, c.ID)
 		}
-		return fakecri.Fault{}
+		return fake.Fault{}
 	}}
 	on(t, cfg, func(n *node) {
 		id, sandbox := n.started()

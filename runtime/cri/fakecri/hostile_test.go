@@ -15,6 +15,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // Every method returns a response or an error for a nil request.
@@ -37,7 +38,7 @@ func TestRequestsThatAreNilDoNotPanic(t *testing.T) {
 }
 
 func TestAbsurdTimesAreAccepted(t *testing.T) {
-	on(t, does(fakecri.Behavior{IgnoreTerm: true, ExecRules: []fakecri.ExecRule{{Takes: time.Hour, Stdout: "done"}}}), func(n *node) {
+	on(t, does(fake.Behavior{IgnoreTERM: true, Commands: []fake.Command{{Takes: time.Hour, Stdout: "done"}}}), func(n *node) {
 		id, _ := n.started()
 		out, _, err := n.ExecSync(n.ctx, id, []string{"x"}, math.MaxInt64)
 		require.NoError(n, err)
@@ -48,21 +49,23 @@ func TestAbsurdTimesAreAccepted(t *testing.T) {
 		require.NoError(n, n.StopContainer(n.ctx, id, math.MinInt64), "a negative timeout kills at once")
 		n.exited(id, 137, "Error", 0)
 	})
-	for name, b := range map[string]fakecri.Behavior{
-		"startDelay: -1s is negative":               {StartDelay: -time.Second},
-		"runFor: -1ns is negative":                  {RunFor: -1},
-		"runFor: 2562047h47m16.854775807s is more":  {RunFor: math.MaxInt64},
-		"stopCode: -1 is no exit code":              {StopCode: -1},
-		"signal: 65 is no signal":                   {Signal: 65},
-		"crashes: -1 is negative":                   {Crashes: -1},
-		"memory.points[0].value: 1e+18 is not from": {Memory: fakecri.Curve{Points: []fakecri.Point{{Value: 1e18}}}},
-		"cpu.points[0].value: NaN is not from":      {CPU: fakecri.Curve{Points: []fakecri.Point{{Value: math.NaN()}}}},
-		"logs[0].every: 1ns is less than 1ms":       {Logs: []fakecri.LogLine{{Every: 1}}},
-		"endpoints[0].port: 65536 is no port":       {Endpoints: []fakecri.Endpoint{{Port: 65536}}},
-		"execRules[0].takes: -1ns is negative":      {ExecRules: []fakecri.ExecRule{{Takes: -1}}},
+	for name, b := range map[string]fake.Behavior{
+		`"start=-1s": -1s is negative`:            {StartDelay: -time.Second},
+		`"exit=0@-1ns": -1ns is negative`:         {Exit: &fake.Exit{After: -1}},
+		`is negative or more than ten years`:      {Exit: &fake.Exit{After: math.MaxInt64}},
+		`"stopCode=-1": "-1" is not a number`:     {StopCode: -1},
+		`"exit=65536": "65536" is not a number`:   {Exit: &fake.Exit{Code: 1 << 16}},
+		`"crashes=-1": "-1" is not a number`:      {Exit: &fake.Exit{Crashes: -1}},
+		`is not a number from 0 to 1.12589990684`: {Memory: fake.Curve{Points: []fake.Point{{Value: 1e18}}}},
+		`"NaN" is not a number`:                   {CPU: fake.Curve{Points: []fake.Point{{Value: math.NaN()}}}},
+		`every: less than 1ms`:                    {Logs: []fake.LogLine{{Every: 1}}},
+		`"http=65536": "65536" is not a number`:   {Endpoints: []fake.Endpoint{{HTTP: true, Port: 65536}}},
+		`"takes=-1ns": -1ns is negative`:          {Commands: []fake.Command{{Takes: -1}}},
+		`ready is not supported`:                  {ReadyAfter: time.Second},
 	} {
 		_, err := fakecri.New(does(b))
-		assert.ErrorContains(t, err, "fakecri: Config: containers.web."+name)
+		assert.ErrorContains(t, err, name)
+		assert.ErrorContains(t, err, "fakecri: Config: container web: ")
 	}
 }
 
@@ -92,14 +95,14 @@ func TestAnAnnotationOfTenMiBIsKept(t *testing.T) {
 		assert.Len(n, resp.Status.Annotations["long"], 10<<20)
 
 		cfg = podConfig("b")
-		cfg.Annotations[fakecri.AnnotationBehavior] = "# " + strings.Repeat("x", 10<<20)
+		cfg.Annotations[fakecri.AnnotationBehavior] = "log=" + strings.Repeat("x", 10<<20)
 		id, err = n.RunPodSandbox(n.ctx, cfg, "")
 		require.NoError(n, err)
 		container := containerConfig("b", "web")
 		_, err = n.PullImage(n.ctx, container.Image, nil, nil)
 		require.NoError(n, err)
 		_, err = n.CreateContainer(n.ctx, id, container, cfg)
-		assert.ErrorContains(n, err, "annotation fakecri.kubeparts.io/behavior: behavior: is longer than 1048576 bytes")
+		assert.ErrorContains(n, err, "longer than 1048576 bytes")
 	})
 }
 

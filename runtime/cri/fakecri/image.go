@@ -13,45 +13,47 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // images are the images on the node and the configuration of all images. Runtime.mu
 // guards them.
 type images struct {
-	said   map[string]*ImageBehavior // by full name, see byFullName
-	here   chain[*image]             // by ID, without "sha256:"
-	byName map[string]*image         // tags and digests
-	pulls  map[string]*pull          // in progress, by full name
-	failed map[string]int            // number of failed pulls, by full name, of images with PullFails
+	said   map[string]*fake.Image // by full name, see byFullName
+	here   chain[*image]          // by ID, without "sha256:"
+	byName map[string]*image      // tags and digests
+	pulls  map[string]*pull       // in progress, by full name
+	failed map[string]int         // number of failed pulls, by full name, of images with PullFails
 	past   undo[*runtimeapi.Image]
 }
 
 // An image is an image on the node.
 type image struct {
 	id            string
-	tags, digests []string // full names, in the order in which they were added
-	layers        []Layer  // each with a name
-	behavior      *ImageBehavior
+	tags, digests []string     // full names, in the order in which they were added
+	layers        []fake.Layer // each with a name
+	behavior      *fake.Image
 	item          *runtimeapi.Image // in lists; replaced, not modified
 }
 
-// defaultLayer is the size of an image without an ImageBehavior.
+// defaultLayer is the size of an image without an fake.Image.
 const defaultLayer = 1 << 20
 
-func newImages(behaviors map[string]ImageBehavior) images {
+func newImages(behaviors map[string]fake.Image) images {
 	said, _ := byFullName(behaviors) // the error was returned by Config.check
 	return images{said: said, byName: map[string]*image{}, pulls: map[string]*pull{}, failed: map[string]int{}}
 }
 
 // of returns the behavior of an image.
-func (i *images) of(named reference.Named) *ImageBehavior {
+func (i *images) of(named reference.Named) *fake.Image {
 	if b := lookup(i.said, named); b != nil {
 		return b
 	}
-	return new(ImageBehavior)
+	return new(fake.Image)
 }
 
-// addPresentLocked adds the images with ImageBehavior.Present.
+// addPresentLocked adds the images with fake.Image.Present.
 func (r *Runtime) addPresentLocked() {
 	for _, name := range slices.Sorted(maps.Keys(r.cfg.Images)) {
 		if named, err := parseImage(name); err == nil && r.cfg.Images[name].Present {
@@ -74,7 +76,7 @@ func (r *Runtime) addImageLocked(named reference.Named) *image {
 			img.layers = append(img.layers, l)
 		}
 		if len(img.layers) == 0 {
-			img.layers = []Layer{{Name: id, Size: defaultLayer}}
+			img.layers = []fake.Layer{{Name: id, Size: defaultLayer}}
 		}
 		r.images.here.add(bareID(id), img)
 	}
@@ -136,7 +138,7 @@ type resolved struct {
 	ref    string                // with its digest
 	id     string
 	names  []string // of the image
-	layers []Layer
+	layers []fake.Layer
 }
 
 // resolveLocked finds an image on the node.
@@ -157,7 +159,7 @@ func (r *Runtime) resolveLocked(spec *runtimeapi.ImageSpec) (resolved, error) {
 // ListImages returns the images on the node, in the order in which they were added. The
 // filter is ignored, as by containerd 2.4.
 func (r *Runtime) ListImages(ctx context.Context, _ *runtimeapi.ImageFilter) ([]*runtimeapi.Image, error) {
-	return callAged(ctx, r, Call{Method: "ListImages"}, func(ctx context.Context, age time.Duration) ([]*runtimeapi.Image, error) {
+	return callAged(ctx, r, fake.Call{Method: "ListImages"}, func(ctx context.Context, age time.Duration) ([]*runtimeapi.Image, error) {
 		if err := r.begin(ctx); err != nil {
 			return nil, err
 		}
@@ -190,7 +192,7 @@ func (r *Runtime) ListImages(ctx context.Context, _ *runtimeapi.ImageFilter) ([]
 // ImageStatus returns the image with a name or ID. If there is none, it returns no image
 // and no error.
 func (r *Runtime) ImageStatus(ctx context.Context, spec *runtimeapi.ImageSpec, verbose bool) (*runtimeapi.ImageStatusResponse, error) {
-	return call(ctx, r, Call{Method: "ImageStatus", Image: spec.GetImage()}, func(ctx context.Context) (*runtimeapi.ImageStatusResponse, error) {
+	return call(ctx, r, fake.Call{Method: "ImageStatus", Image: spec.GetImage()}, func(ctx context.Context) (*runtimeapi.ImageStatusResponse, error) {
 		if err := r.begin(ctx); err != nil {
 			return nil, err
 		}
@@ -214,7 +216,7 @@ func (r *Runtime) ImageStatus(ctx context.Context, spec *runtimeapi.ImageSpec, v
 // use disk space until the last of its containers is removed. An unknown image is not an
 // error.
 func (r *Runtime) RemoveImage(ctx context.Context, spec *runtimeapi.ImageSpec) error {
-	return act(ctx, r, Call{Method: "RemoveImage", Image: spec.GetImage()}, func(ctx context.Context) error {
+	return act(ctx, r, fake.Call{Method: "RemoveImage", Image: spec.GetImage()}, func(ctx context.Context) error {
 		if err := r.begin(ctx); err != nil {
 			return err
 		}

@@ -15,12 +15,13 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 func spec(name string) *runtimeapi.ImageSpec { return &runtimeapi.ImageSpec{Image: name} }
 
 // are returns the configuration of a runtime with these images.
-func are(images map[string]fakecri.ImageBehavior) fakecri.Config {
+func are(images map[string]fake.Image) fakecri.Config {
 	return fakecri.Config{Images: images}
 }
 
@@ -114,10 +115,10 @@ func TestAMissingImageFailsOnlyItsContainers(t *testing.T) {
 }
 
 func TestAnImageHasTheFieldsOfItsBehavior(t *testing.T) {
-	on(t, are(map[string]fakecri.ImageBehavior{
-		"app":   {User: "1000:1000", Layers: []fakecri.Layer{{Name: "base", Size: 100}, {Size: 20}}, Pinned: true, Present: true},
+	on(t, are(map[string]fake.Image{
+		"app":   {User: "1000:1000", Layers: []fake.Layer{{Name: "base", Size: 100}, {Size: 20}}, Pinned: true, Present: true},
 		"app:2": {User: "nobody:nogroup"},
-		"*":     {Layers: []fakecri.Layer{{Size: 7}}},
+		"*":     {Layers: []fake.Layer{{Size: 7}}},
 	}), func(n *node) {
 		list, err := n.ListImages(n.ctx, nil)
 		require.NoError(n, err)
@@ -146,7 +147,7 @@ func TestAnImageHasTheFieldsOfItsBehavior(t *testing.T) {
 }
 
 func TestAPullTakesItsTimeOnce(t *testing.T) {
-	on(t, are(map[string]fakecri.ImageBehavior{"app": {PullTime: 10 * time.Second}}), func(n *node) {
+	on(t, are(map[string]fake.Image{"app": {PullTime: 10 * time.Second}}), func(n *node) {
 		ended := make(chan time.Duration, 3)
 		start := time.Now()
 		for i := range 3 {
@@ -167,7 +168,7 @@ func TestAPullTakesItsTimeOnce(t *testing.T) {
 }
 
 func TestACanceledPullDoesNotAffectOthers(t *testing.T) {
-	on(t, are(map[string]fakecri.ImageBehavior{"app": {PullTime: 10 * time.Second}}), func(n *node) {
+	on(t, are(map[string]fake.Image{"app": {PullTime: 10 * time.Second}}), func(n *node) {
 		one, cancel := context.WithTimeout(n.ctx, 4*time.Second)
 		defer cancel()
 		other := make(chan error, 1)
@@ -193,7 +194,7 @@ func TestACanceledPullDoesNotAffectOthers(t *testing.T) {
 }
 
 func TestAPullEndsWithTheDaemon(t *testing.T) {
-	on(t, are(map[string]fakecri.ImageBehavior{"app": {PullTime: 10 * time.Second}}), func(n *node) {
+	on(t, are(map[string]fake.Image{"app": {PullTime: 10 * time.Second}}), func(n *node) {
 		time.AfterFunc(5*time.Second, n.Down)
 		var err error
 		assert.Equal(n, 5*time.Second, took(func() { _, err = n.PullImage(n.ctx, spec("app"), nil, nil) }))
@@ -208,7 +209,7 @@ func TestAPullEndsWithTheDaemon(t *testing.T) {
 }
 
 func TestPullsFailByTheirBehavior(t *testing.T) {
-	on(t, are(map[string]fakecri.ImageBehavior{
+	on(t, are(map[string]fake.Image{
 		"never": {PullError: "RegistryUnavailable: no route", PullTime: time.Second},
 		"third": {PullError: "slow down", PullFails: 2},
 		"first": {PullFails: 1},
@@ -232,7 +233,7 @@ func TestPullsFailByTheirBehavior(t *testing.T) {
 }
 
 func TestAPrivateImageRequiresItsPassword(t *testing.T) {
-	on(t, are(map[string]fakecri.ImageBehavior{"app": {Auth: "me:secret", PullTime: time.Hour}}), func(n *node) {
+	on(t, are(map[string]fake.Image{"app": {Auth: "me:secret", PullTime: time.Hour}}), func(n *node) {
 		for _, auth := range []*runtimeapi.AuthConfig{
 			nil, {}, {Username: "me"}, {Username: "me", Password: "wrong"}, {Auth: "?"}, {Auth: base64.StdEncoding.EncodeToString([]byte("me:"))},
 		} {
@@ -267,11 +268,11 @@ func TestARemovedImageGoesWithAllItsNames(t *testing.T) {
 }
 
 func TestTheSpaceOfImagesIsThatOfTheirLayers(t *testing.T) {
-	shared := fakecri.Layer{Name: "base", Size: 100 << 20}
-	cfg := does(fakecri.Behavior{Disk: fakecri.Curve{Points: []fakecri.Point{{Value: 0}, {At: 10 * time.Second, Value: 1000}}}})
-	cfg.Images = map[string]fakecri.ImageBehavior{
-		"registry.example/web": {Layers: []fakecri.Layer{shared, {Size: 10 << 20}}},
-		"job":                  {Layers: []fakecri.Layer{shared, {Size: 1 << 20}}},
+	shared := fake.Layer{Name: "base", Size: 100 << 20}
+	cfg := does(fake.Behavior{Disk: fake.Curve{Points: []fake.Point{{Value: 0}, {At: 10 * time.Second, Value: 1000}}}})
+	cfg.Images = map[string]fake.Image{
+		"registry.example/web": {Layers: []fake.Layer{shared, {Size: 10 << 20}}},
+		"job":                  {Layers: []fake.Layer{shared, {Size: 1 << 20}}},
 	}
 	on(t, cfg, func(n *node) {
 		used := func() int64 {
@@ -307,11 +308,11 @@ func TestTheSpaceOfImagesIsThatOfTheirLayers(t *testing.T) {
 
 func TestListsOfImagesCanBeStale(t *testing.T) {
 	stale := time.Duration(0)
-	on(t, fakecri.Config{Faults: func(c fakecri.Call) fakecri.Fault {
+	on(t, fakecri.Config{Faults: func(c fake.Call) fake.Fault {
 		if c.Method == "ListImages" {
-			return fakecri.Fault{Stale: stale}
+			return fake.Fault{Stale: stale}
 		}
-		return fakecri.Fault{}
+		return fake.Fault{}
 	}}, func(n *node) {
 		tags := func(age time.Duration) (tags []string) {
 			stale = age
@@ -336,17 +337,15 @@ func TestListsOfImagesCanBeStale(t *testing.T) {
 }
 
 func TestNewRejectsInvalidImages(t *testing.T) {
-	for want, images := range map[string]map[string]fakecri.ImageBehavior{
-		"images.Busybox: invalid reference format":                  {"Busybox": {}},
-		"images.a.pullTime: -1ns is negative":                       {"a": {PullTime: -1}},
-		"images.*.present: every image cannot be there":             {"*": {Present: true}},
-		"is the same image as":                                      {"a": {}, "docker.io/library/a": {}},
-		`images.b.layers[0]: "x" has 2 bytes here, and 1 elsewhere`: {"a": {Layers: []fakecri.Layer{{Name: "x", Size: 1}}}, "b": {Layers: []fakecri.Layer{{Name: "x", Size: 2}}}},
+	for want, images := range map[string]map[string]fake.Image{
+		"image Busybox: invalid reference format":              {"Busybox": {}},
+		`image a: "pull=-1ns": -1ns is negative`:               {"a": {PullTime: -1}},
+		"image *: cannot be present":                           {"*": {Present: true}},
+		"is the same image as":                                 {"a": {}, "docker.io/library/a": {}},
+		`image b: layer "x" has 2 bytes here, and 1 elsewhere`: {"a": {Layers: []fake.Layer{{Name: "x", Size: 1}}}, "b": {Layers: []fake.Layer{{Name: "x", Size: 2}}}},
 	} {
 		_, err := fakecri.New(are(images))
 		assert.ErrorContains(t, err, want)
 		assert.ErrorContains(t, err, "fakecri: Config: ")
 	}
-	_, err := fakecri.New(does(fakecri.Behavior{RunFor: -1}))
-	assert.EqualError(t, err, "fakecri: Config: containers.web.runFor: -1ns is negative")
 }

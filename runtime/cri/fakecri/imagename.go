@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/distribution/reference"
+
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // parseImage parses an image name like containerd: "busybox" is
@@ -26,18 +28,12 @@ func parseImage(name string) (reference.Named, error) {
 	return reference.TagNameOnly(named), nil
 }
 
-// sameImage reports whether two names refer to the same image. It returns false for
-// invalid names.
-func sameImage(a, b string) bool {
-	if a == b {
-		return true
+// fullName returns the full name of an image, or an invalid name unchanged.
+func fullName(name string) string {
+	if named, err := parseImage(name); err == nil {
+		return named.String()
 	}
-	x, err := parseImage(a)
-	if err != nil {
-		return false
-	}
-	y, err := parseImage(b)
-	return err == nil && x.String() == y.String()
+	return name
 }
 
 // everyImage is the key in Config.Images for all images without an entry.
@@ -57,13 +53,13 @@ func byFullName[T any](images map[string]T) (map[string]*T, error) {
 				named, err = parseImage(name)
 			}
 			if err != nil {
-				all = errors.Join(all, fmt.Errorf("%s: %w", under("images", name), err))
+				all = errors.Join(all, fmt.Errorf("image %s: %w", name, err))
 				continue
 			}
 			full = named.String()
 		}
 		if other, ok := saidOf[full]; ok {
-			all = errors.Join(all, fmt.Errorf("%s: is the same image as %s", under("images", name), other))
+			all = errors.Join(all, fmt.Errorf("image %s: is the same image as %s", name, other))
 			continue
 		}
 		saidOf[full] = name
@@ -84,13 +80,13 @@ func lookup[T any](images map[string]*T, name reference.Named) *T {
 }
 
 // checkLayers returns an error for layers with the same name and different sizes.
-func checkLayers(images map[string]ImageBehavior) error {
+func checkLayers(images map[string]fake.Image) error {
 	var err error
 	sizes := map[string]uint64{}
 	for _, name := range slices.Sorted(maps.Keys(images)) {
-		for i, l := range images[name].Layers {
+		for _, l := range images[name].Layers {
 			if size, ok := sizes[l.Name]; ok && l.Name != "" && size != l.Size {
-				err = errors.Join(err, fmt.Errorf("%s.layers[%d]: %q has %d bytes here, and %d elsewhere", under("images", name), i, l.Name, l.Size, size))
+				err = errors.Join(err, fmt.Errorf("image %s: layer %q has %d bytes here, and %d elsewhere", name, l.Name, l.Size, size))
 			}
 			sizes[l.Name] = l.Size
 		}

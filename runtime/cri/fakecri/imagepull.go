@@ -8,7 +8,10 @@ import (
 	"github.com/distribution/reference"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // A pull is a pull in progress, shared by all callers that pull the image.
@@ -24,7 +27,7 @@ type pull struct {
 // image is present. Concurrent pulls of an image are one, which is canceled only if all
 // of them are.
 func (r *Runtime) PullImage(ctx context.Context, spec *runtimeapi.ImageSpec, auth *runtimeapi.AuthConfig, sandbox *runtimeapi.PodSandboxConfig) (string, error) {
-	c := Call{Method: "PullImage", Pod: sandbox.GetMetadata().GetUid(), Image: spec.GetImage()}
+	c := fake.Call{Method: "PullImage", Pod: types.UID(sandbox.GetMetadata().GetUid()), Image: spec.GetImage()}
 	return call(ctx, r, c, func(ctx context.Context) (string, error) {
 		named, err := parseImage(spec.GetImage())
 		if err != nil {

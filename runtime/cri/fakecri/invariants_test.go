@@ -14,6 +14,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // next are the permitted transitions of each state.
@@ -62,15 +63,15 @@ func randomCalls(t *testing.T, seed uint64) {
 	end := time.Now().Add(10 * time.Minute)
 	r := newRuntime(t, fakecri.Config{
 		Observe: invariant.observe,
-		Behaviors: fakecri.Behaviors{Containers: map[string]fakecri.Behavior{
+		Behaviors: fake.Behaviors{Containers: map[string]fake.Behavior{
 			"slow": {StartDelay: time.Second, StopDelay: 3 * time.Second},
-			"deaf": {IgnoreTerm: true},
-			"job":  {RunFor: 5 * time.Second, ExitCode: 1},
-			"sick": {StartError: "no such file"},
+			"deaf": {IgnoreTERM: true},
+			"job":  {Exit: &fake.Exit{After: 5 * time.Second, Code: 1}},
+			"sick": {Fail: &fake.Failure{Reason: "StartError", Message: "no such file"}},
 		}},
-		Faults: fakecri.Until(end, fakecri.Random(seed, 0.2,
-			fakecri.Fault{Err: errBroken}, fakecri.Fault{Lost: true}, fakecri.Fault{Hang: true}, fakecri.Fault{Lost: true, Hang: true},
-			fakecri.Fault{Delay: 2 * time.Second}, fakecri.Fault{Stale: 10 * time.Second},
+		Faults: fake.Until(end, fake.Random(seed, 0.2,
+			fake.Fault{Err: errBroken}, fake.Fault{Lost: true}, fake.Fault{Hang: true}, fake.Fault{Lost: true, Hang: true},
+			fake.Fault{Delay: 2 * time.Second}, fake.Fault{Stale: 10 * time.Second},
 		)),
 	})
 	var wg sync.WaitGroup

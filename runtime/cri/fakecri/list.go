@@ -6,12 +6,14 @@ import (
 	"time"
 
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // ListPodSandbox returns the sandboxes that match the filter, oldest first. The ID may be a
 // unique prefix; labels must be equal.
 func (r *Runtime) ListPodSandbox(ctx context.Context, filter *runtimeapi.PodSandboxFilter) ([]*runtimeapi.PodSandbox, error) {
-	return callAged(ctx, r, Call{Method: "ListPodSandbox"}, func(ctx context.Context, age time.Duration) ([]*runtimeapi.PodSandbox, error) {
+	return callAged(ctx, r, fake.Call{Method: "ListPodSandbox"}, func(ctx context.Context, age time.Duration) ([]*runtimeapi.PodSandbox, error) {
 		if err := r.begin(ctx); err != nil {
 			return nil, err
 		}
@@ -31,7 +33,7 @@ func (r *Runtime) ListPodSandbox(ctx context.Context, filter *runtimeapi.PodSand
 
 // ListContainers returns the containers that match the filter, like ListPodSandbox.
 func (r *Runtime) ListContainers(ctx context.Context, filter *runtimeapi.ContainerFilter) ([]*runtimeapi.Container, error) {
-	return callAged(ctx, r, Call{Method: "ListContainers"}, func(ctx context.Context, age time.Duration) ([]*runtimeapi.Container, error) {
+	return callAged(ctx, r, fake.Call{Method: "ListContainers"}, func(ctx context.Context, age time.Duration) ([]*runtimeapi.Container, error) {
 		if err := r.begin(ctx); err != nil {
 			return nil, err
 		}

@@ -10,6 +10,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 func TestListsAreFiltered(t *testing.T) {
@@ -108,7 +109,7 @@ func TestAnAmbiguousIDPrefixIsNotFound(t *testing.T) {
 
 func TestListsCanBeStale(t *testing.T) {
 	var age time.Duration
-	cfg := fakecri.Config{Faults: func(fakecri.Call) fakecri.Fault { return fakecri.Fault{Stale: age} }}
+	cfg := fakecri.Config{Faults: func(fake.Call) fake.Fault { return fake.Fault{Stale: age} }}
 	on(t, cfg, func(n *node) {
 		_, sandbox := n.started() // at 0 s
 		time.Sleep(10 * time.Second)
@@ -155,7 +156,7 @@ func TestListsCanBeStale(t *testing.T) {
 }
 
 func TestAListIsAtMostAsOldAsTheHistory(t *testing.T) {
-	stale := fakecri.On(fakecri.Always(fakecri.Fault{Stale: time.Hour}), "ListPodSandbox")
+	stale := fake.On(fake.Always(fake.Fault{Stale: time.Hour}), "ListPodSandbox")
 	on(t, fakecri.Config{Faults: stale}, func(n *node) {
 		for i := range 5000 { // one change each
 			cfg := podConfig("a")

@@ -185,7 +185,7 @@ func (r *Runtime) follow(ctx context.Context, c *container, emit func(line strin
 	for {
 		at, ok := p.next()
 		if !ok {
-			at = maxTime
+			at = 1 << 60 // later than any exit
 		}
 		due := time.NewTimer(time.Until(start.Add(at)))
 		select {

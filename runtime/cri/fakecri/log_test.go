@@ -15,12 +15,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
 
-	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // logging runs a test with a container web of pod a that prints lines, and with the path
 // of its log.
-func logging(t *testing.T, b fakecri.Behavior, test func(n *node, id, path string)) {
+func logging(t *testing.T, b fake.Behavior, test func(n *node, id, path string)) {
 	t.Helper()
 	dir := t.TempDir()
 	cfg := does(b)
@@ -55,7 +55,7 @@ func (n *node) log(path string) []string {
 }
 
 func TestLinesAreInTheLogAtTheirTime(t *testing.T) {
-	logging(t, fakecri.Behavior{Logs: []fakecri.LogLine{
+	logging(t, fake.Behavior{Logs: []fake.LogLine{
 		{Text: "starting"},
 		{Text: "warm %d of 2", After: 2 * time.Second, Every: time.Second, Times: 2},
 		{Text: "oops", After: 500 * time.Millisecond, Err: true},
@@ -89,7 +89,7 @@ func TestLinesAreInTheLogAtTheirTime(t *testing.T) {
 }
 
 func TestALinePrintedAtTheExitIsInTheLog(t *testing.T) {
-	logging(t, fakecri.Behavior{RunFor: 2 * time.Second, Logs: []fakecri.LogLine{{Text: "%d", Every: time.Second}}}, func(n *node, id, path string) {
+	logging(t, fake.Behavior{Exit: &fake.Exit{After: 2 * time.Second}, Logs: []fake.LogLine{{Text: "%d", Every: time.Second}}}, func(n *node, id, path string) {
 		time.Sleep(time.Minute)
 		assert.Len(n, n.log(path), 3, "at 0, 1 and 2 seconds")
 	})
@@ -97,7 +97,7 @@ func TestALinePrintedAtTheExitIsInTheLog(t *testing.T) {
 
 func TestALongLineIsInSeveralEntries(t *testing.T) {
 	text := strings.Repeat("x", 16<<10)
-	logging(t, fakecri.Behavior{Logs: []fakecri.LogLine{{Text: text}, {Text: text + text + "y"}, {}}}, func(n *node, id, path string) {
+	logging(t, fake.Behavior{Logs: []fake.LogLine{{Text: text}, {Text: text + text + "y"}, {}}}, func(n *node, id, path string) {
 		synctest.Wait()
 		var entries []string
 		for _, line := range n.log(path) {
@@ -108,7 +108,7 @@ func TestALongLineIsInSeveralEntries(t *testing.T) {
 }
 
 func TestALogThatWasMovedGoesOnInANewFile(t *testing.T) {
-	logging(t, fakecri.Behavior{Logs: []fakecri.LogLine{{Text: "%d", Every: time.Second}}}, func(n *node, id, path string) {
+	logging(t, fake.Behavior{Logs: []fake.LogLine{{Text: "%d", Every: time.Second}}}, func(n *node, id, path string) {
 		time.Sleep(1500 * time.Millisecond)
 		require.NoError(n, os.Rename(path, path+".old"))
 		time.Sleep(3 * time.Second)
@@ -130,7 +130,7 @@ func TestALogThatWasMovedGoesOnInANewFile(t *testing.T) {
 }
 
 func TestALogThatCannotBeReopenedIsAnError(t *testing.T) {
-	logging(t, fakecri.Behavior{}, func(n *node, id, path string) {
+	logging(t, fake.Behavior{}, func(n *node, id, path string) {
 		require.NoError(n, os.RemoveAll(filepath.Dir(path)))
 		hasCode(n, codes.Unknown, n.ReopenContainerLog(n.ctx, id))
 		assert.NoFileExists(n, path)
@@ -141,7 +141,7 @@ func TestALogThatCannotBeCreatedIsReported(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	var told bytes.Buffer
-	cfg := does(fakecri.Behavior{Logs: []fakecri.LogLine{{Text: "x"}}})
+	cfg := does(fake.Behavior{Logs: []fake.LogLine{{Text: "x"}}})
 	cfg.WriteLogs, cfg.Logger = true, slog.New(slog.NewTextHandler(&told, nil))
 	on(t, cfg, func(n *node) {
 		pod := podConfig("a")
@@ -161,7 +161,7 @@ func TestALogThatCannotBeCreatedIsReported(t *testing.T) {
 
 func TestWithoutWriteLogsNoFileIsTouched(t *testing.T) {
 	dir := t.TempDir()
-	on(t, does(fakecri.Behavior{Logs: []fakecri.LogLine{{Text: "x", Every: time.Second}}}), func(n *node) {
+	on(t, does(fake.Behavior{Logs: []fake.LogLine{{Text: "x", Every: time.Second}}}), func(n *node) {
 		pod := podConfig("a")
 		pod.LogDirectory = dir
 		sandbox, err := n.RunPodSandbox(n.ctx, pod, "")
@@ -179,7 +179,7 @@ func TestWithoutWriteLogsNoFileIsTouched(t *testing.T) {
 func TestALogWaitsForTheNextLineOnly(t *testing.T) {
 	// Waiting for a line needs neither a goroutine nor an open file per container.
 	dir := t.TempDir()
-	cfg := does(fakecri.Behavior{Logs: []fakecri.LogLine{{Text: "x"}, {Text: "y", After: time.Hour}}})
+	cfg := does(fake.Behavior{Logs: []fake.LogLine{{Text: "x"}, {Text: "y", After: time.Hour}}})
 	cfg.WriteLogs = true
 	on(t, cfg, func(n *node) {
 		_, err := n.PullImage(n.ctx, containerConfig("", "").Image, nil, nil)

@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // maxLogEntry is the maximum length in bytes of the text of one log entry, containerd's
@@ -43,7 +45,7 @@ func appendLogEntries(dst []byte, t time.Time, stderr bool, line string) []byte 
 // A printer iterates over the output of a container. It is only a position, so that there can
 // be several: one for the log, and one for each attached client.
 type printer struct {
-	lines []LogLine
+	lines []fake.LogLine
 	at    time.Duration // of the line that was printed last, since the start
 	n     int           // how often the first of lines was printed
 }
@@ -65,7 +67,7 @@ func (p *printer) print() (text string, stderr bool) {
 	p.n++
 	l := p.lines[0]
 	text = strings.ReplaceAll(l.Text, "%d", strconv.Itoa(p.n))
-	if !l.endless() && p.n >= l.Times {
+	if !l.Endless() && p.n >= l.Times {
 		p.lines, p.n = p.lines[1:], 0
 	}
 	return text, l.Err
@@ -81,11 +83,11 @@ func (p *printer) skip(now time.Duration) {
 		if l := p.lines[0]; p.n > 0 && l.Every > 0 {
 			// In one step, because it may have run for years.
 			many := int((now - p.at) / l.Every)
-			if !l.endless() {
+			if !l.Endless() {
 				many = min(many, l.Times-p.n)
 			}
 			p.at, p.n = p.at+time.Duration(many)*l.Every, p.n+many
-			if !l.endless() && p.n >= l.Times {
+			if !l.Endless() && p.n >= l.Times {
 				p.lines, p.n = p.lines[1:], 0
 			}
 			continue
@@ -93,6 +95,3 @@ func (p *printer) skip(now time.Duration) {
 		p.print()
 	}
 }
-
-// endless reports whether the line is repeated until the container exits.
-func (l LogLine) endless() bool { return l.Every > 0 && l.Times == 0 }

@@ -13,21 +13,22 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/internal/seedrun"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // Skipping lines and printing them lead to the same position.
 func TestSkippingLinesMatchesPrintingThem(t *testing.T) {
 	rnd := seedrun.Rand(t)
 	for range 300 {
-		var lines []LogLine
+		var lines []fake.LogLine
 		for range rnd.IntN(5) {
-			l := LogLine{Text: "%d", After: time.Duration(rnd.IntN(3)) * time.Second}
+			l := fake.LogLine{Text: "%d", After: time.Duration(rnd.IntN(3)) * time.Second}
 			if rnd.IntN(2) == 0 {
 				l.Every, l.Times = time.Duration(1+rnd.IntN(3))*time.Second, 1+rnd.IntN(4)
 			}
 			lines = append(lines, l)
 		}
-		lines = append(lines, LogLine{Text: "end %d", Every: time.Duration(1+rnd.IntN(4)) * time.Second})
+		lines = append(lines, fake.LogLine{Text: "end %d", Every: time.Duration(1+rnd.IntN(4)) * time.Second})
 		now := time.Duration(rnd.IntN(40)) * 500 * time.Millisecond
 		printed, skipped := printer{lines: lines}, printer{lines: lines}
 		for at, ok := printed.next(); ok && at <= now; at, ok = printed.next() {
@@ -39,7 +40,7 @@ func TestSkippingLinesMatchesPrintingThem(t *testing.T) {
 }
 
 func TestYearsOfLinesAreSkippedAtOnce(t *testing.T) {
-	p := printer{lines: []LogLine{{Every: time.Millisecond}}}
+	p := printer{lines: []fake.LogLine{{Every: time.Millisecond}}}
 	p.skip(9 * 365 * 24 * time.Hour)
 	at, ok := p.next()
 	assert.True(t, ok)
@@ -48,8 +49,8 @@ func TestYearsOfLinesAreSkippedAtOnce(t *testing.T) {
 
 func TestAFollowerReceivesNewLinesOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, err := New(Config{Behaviors: Behaviors{Containers: map[string]Behavior{"web": {
-			RunFor: 5 * time.Second, Logs: []LogLine{{Text: "first"}, {Text: "%d", After: time.Second, Every: time.Second, Err: true}},
+		r, err := New(Config{Behaviors: fake.Behaviors{Containers: map[string]fake.Behavior{"web": {
+			Exit: &fake.Exit{After: 5 * time.Second}, Logs: []fake.LogLine{{Text: "first"}, {Text: "%d", After: time.Second, Every: time.Second, Err: true}},
 		}}}})
 		require.NoError(t, err)
 		ctx := t.Context()

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // The metrics of containers, with cAdvisor's names.
@@ -19,7 +21,7 @@ var (
 
 // ListMetricDescriptors returns the descriptors of the metrics of ListPodSandboxMetrics.
 func (r *Runtime) ListMetricDescriptors(ctx context.Context) ([]*runtimeapi.MetricDescriptor, error) {
-	return call(ctx, r, Call{Method: "ListMetricDescriptors"}, func(context.Context) ([]*runtimeapi.MetricDescriptor, error) {
+	return call(ctx, r, fake.Call{Method: "ListMetricDescriptors"}, func(context.Context) ([]*runtimeapi.MetricDescriptor, error) {
 		return []*runtimeapi.MetricDescriptor{cpuMetric, memoryMetric}, nil
 	})
 }
@@ -27,7 +29,7 @@ func (r *Runtime) ListMetricDescriptors(ctx context.Context) ([]*runtimeapi.Metr
 // ListPodSandboxMetrics returns the values of ListPodSandboxStats for ready sandboxes as
 // metrics, which are integers.
 func (r *Runtime) ListPodSandboxMetrics(ctx context.Context) ([]*runtimeapi.PodSandboxMetrics, error) {
-	return call(ctx, r, Call{Method: "ListPodSandboxMetrics"}, func(ctx context.Context) ([]*runtimeapi.PodSandboxMetrics, error) {
+	return call(ctx, r, fake.Call{Method: "ListPodSandboxMetrics"}, func(ctx context.Context) ([]*runtimeapi.PodSandboxMetrics, error) {
 		if err := r.begin(ctx); err != nil {
 			return nil, err
 		}
@@ -56,6 +58,6 @@ func (c *container) metricsLocked(now time.Time) *runtimeapi.ContainerMetrics {
 	}
 	return &runtimeapi.ContainerMetrics{ContainerId: c.id, Metrics: []*runtimeapi.Metric{
 		metric(cpuMetric, runtimeapi.MetricType_COUNTER, c.cpuLocked(now)/uint64(time.Second)),
-		metric(memoryMetric, runtimeapi.MetricType_GAUGE, whole(c.behavior.Memory.at(c.age(now)))),
+		metric(memoryMetric, runtimeapi.MetricType_GAUGE, c.behavior.Memory.Bytes(c.age(now))),
 	}}
 }

@@ -10,12 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 func TestEveryChangeIsObserved(t *testing.T) {
 	var begun time.Time
 	var seen []string
-	cfg := does(fakecri.Behavior{RunFor: 10 * time.Second, OOM: true})
+	cfg := does(fake.Behavior{Exit: &fake.Exit{After: 10 * time.Second, Code: 137, Reason: fake.OOMKilled}})
 	cfg.Observe = func(c fakecri.Change) {
 		end := ""
 		if c.To == fakecri.Exited {
@@ -77,7 +78,7 @@ func TestAnObserverMayCallTheRuntime(t *testing.T) {
 func TestChangesAreReportedInOrder(t *testing.T) {
 	state := map[string]fakecri.State{}
 	count := 0
-	cfg := does(fakecri.Behavior{RunFor: time.Second})
+	cfg := does(fake.Behavior{Exit: &fake.Exit{After: time.Second}})
 	cfg.Observe = func(c fakecri.Change) {
 		if state[c.ID] != c.From {
 			t.Errorf("%s was %v, but a change from %v to %v is reported", c.ID, state[c.ID], c.From, c.To)

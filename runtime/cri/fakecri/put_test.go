@@ -10,6 +10,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // leftBehind returns the statuses of a pod of another agent.
@@ -58,7 +59,7 @@ func TestPutObjectsAreReturnedUnchanged(t *testing.T) {
 }
 
 func TestPutObjectsBehaveLikeOthers(t *testing.T) {
-	cfg := fakecri.Config{Behaviors: fakecri.Behaviors{Containers: map[string]fakecri.Behavior{"web": {StopDelay: 2 * time.Second}}}}
+	cfg := fakecri.Config{Behaviors: fake.Behaviors{Containers: map[string]fake.Behavior{"web": {StopDelay: 2 * time.Second}}}}
 	on(t, cfg, func(n *node) {
 		sandbox, containers := leftBehind()
 		require.NoError(n, n.Put(sandbox, containers...))
@@ -99,7 +100,7 @@ func TestInvalidPutsAreRejected(t *testing.T) {
 }
 
 func TestAContainerThatLingersTakesItsTimeToExit(t *testing.T) {
-	cfg := fakecri.Config{Behaviors: fakecri.Behaviors{Containers: map[string]fakecri.Behavior{"web": {IgnoreTerm: true}}}}
+	cfg := fakecri.Config{Behaviors: fake.Behaviors{Containers: map[string]fake.Behavior{"web": {IgnoreTERM: true}}}}
 	on(t, cfg, func(n *node) {
 		id, _ := n.started()
 		pod := n.Containers("")[0].Pod

@@ -6,9 +6,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"google.golang.org/protobuf/proto"
+	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // labelPodUID is the label by which the kubelet lists the objects of a pod.
@@ -17,7 +21,24 @@ const labelPodUID = "io.kubernetes.pod.uid"
 // A pod is the state shared by the sandboxes of one UID.
 type pod struct {
 	sandboxes []*sandbox
-	starts    map[string]int // of containers, by name
+	starts    map[string]int       // of containers, by name
+	tried     map[string]time.Time // time of the first attempt to start containers that fail
+}
+
+// failing reports whether the start of a container fails, and stores its first attempt.
+func (p *pod) failing(name string, f *fake.Failure) bool {
+	if f.For == 0 {
+		return true
+	}
+	first, ok := p.tried[name]
+	if !ok {
+		if p.tried == nil {
+			p.tried = map[string]time.Time{}
+		}
+		first = time.Now()
+		p.tried[name] = first
+	}
+	return time.Since(first) < f.For
 }
 
 // started counts a start of a container.
@@ -66,7 +87,7 @@ func (s *sandbox) state() runtimeapi.PodSandboxState {
 // RunPodSandbox creates a sandbox, which is ready immediately and has an address in 10.0.0.0/8,
 // unless it uses the host network.
 func (r *Runtime) RunPodSandbox(ctx context.Context, config *runtimeapi.PodSandboxConfig, runtimeHandler string) (string, error) {
-	return call(ctx, r, Call{Method: "RunPodSandbox", Pod: config.GetMetadata().GetUid()}, func(ctx context.Context) (string, error) {
+	return call(ctx, r, fake.Call{Method: "RunPodSandbox", Pod: types.UID(config.GetMetadata().GetUid())}, func(ctx context.Context) (string, error) {
 		meta := config.GetMetadata()
 		if meta == nil {
 			return "", refused("run sandbox: its config has no metadata")

@@ -1,6 +1,7 @@
 package fakecri
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -18,7 +19,7 @@ const (
 	codeKill       = 128 + 9
 )
 
-// StartContainer starts a created container. It takes Behavior.StartDelay; a start that fails or
+// StartContainer starts a created container. It takes fake.Behavior.StartDelay; a start that fails or
 // is canceled leaves the container exited.
 func (r *Runtime) StartContainer(ctx context.Context, containerID string) error {
 	return act(ctx, r, r.ofContainer("StartContainer", containerID), func(ctx context.Context) error {
@@ -32,8 +33,8 @@ func (r *Runtime) StartContainer(ctx context.Context, containerID string) error 
 		if down(ctx) || c.starting != start { // the start was abandoned
 			return errDown
 		}
-		if err == nil && c.behavior.StartError != "" {
-			err = refused("start container %s: %s", c.id, c.behavior.StartError)
+		if f := c.behavior.Fail; err == nil && f != nil && c.sandbox.pod.failing(c.name(), f) {
+			err = refused("start container %s: %s", c.id, cmp.Or(f.Message, f.Reason))
 		}
 		return r.startedLocked(c, err)
 	})
@@ -77,9 +78,9 @@ func (r *Runtime) startedLocked(c *container, err error) error {
 
 func (r *Runtime) runLocked(c *container) {
 	c.state, c.started = runtimeapi.ContainerState_CONTAINER_RUNNING, now()
-	b := c.behavior
-	if n := c.sandbox.pod.started(c.name()); b.Crashes == 0 && b.RunFor > 0 || n <= b.Crashes {
-		c.end = time.AfterFunc(max(b.RunFor, shortest), func() { r.finish(c) })
+	n := c.sandbox.pod.started(c.name())
+	if e := c.behavior.Exit; e != nil && (e.Crashes == 0 || n <= e.Crashes) {
+		c.end = time.AfterFunc(max(e.After, shortest), func() { r.exit(c, e.Code, cmp.Or(e.Reason, reasonOf(e.Code)), true) })
 	}
 	r.showLocked(c)
 	r.beginLocked(c)
@@ -90,19 +91,6 @@ func (r *Runtime) runLocked(c *container) {
 // shortest is the minimum run time of a container that exits without being stopped, so that its
 // finish is after its start.
 const shortest = time.Millisecond
-
-// finish makes a container exit as specified by its behavior.
-func (r *Runtime) finish(c *container) {
-	b := c.behavior
-	code, reason := b.ExitCode, reasonOf(b.ExitCode)
-	switch {
-	case b.OOM:
-		code, reason = codeKill, "OOMKilled"
-	case b.Signal != 0:
-		code, reason = 128+b.Signal, reasonOf(128+b.Signal)
-	}
-	r.exit(c, code, reason, true)
-}
 
 // exit makes a container exit, if it runs; if due is set, only if the pending exit was not canceled.
 func (r *Runtime) exit(c *container, code int32, reason string, due bool) bool {
@@ -155,7 +143,8 @@ func (r *Runtime) endedLocked(c *container, code int32, reason, message string) 
 
 // writeMessage writes the termination message, if a file is mounted for it.
 func (r *Runtime) writeMessage(c *container) {
-	if c.behavior.Message == "" {
+	e := c.behavior.Exit
+	if e == nil || e.Message == "" {
 		return
 	}
 	at := c.config.GetAnnotations()["io.kubernetes.container.terminationMessagePath"]
@@ -165,7 +154,7 @@ func (r *Runtime) writeMessage(c *container) {
 		}
 		f, err := os.OpenFile(m.GetHostPath(), os.O_WRONLY|os.O_TRUNC, 0)
 		if err == nil {
-			_, err = f.WriteString(c.behavior.Message)
+			_, err = f.WriteString(e.Message)
 			err = errors.Join(err, f.Close())
 		}
 		if err != nil {

@@ -7,6 +7,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // fsMountpoint is an existing directory, because clients get its file system usage.
@@ -36,7 +38,7 @@ func (r *Runtime) ContainerStats(ctx context.Context, containerID string) (*runt
 // ListContainerStats returns the usage of the containers that match the filter, oldest first;
 // for those that do not run only that of their writable layers.
 func (r *Runtime) ListContainerStats(ctx context.Context, filter *runtimeapi.ContainerStatsFilter) ([]*runtimeapi.ContainerStats, error) {
-	return call(ctx, r, Call{Method: "ListContainerStats"}, func(ctx context.Context) ([]*runtimeapi.ContainerStats, error) {
+	return call(ctx, r, fake.Call{Method: "ListContainerStats"}, func(ctx context.Context) ([]*runtimeapi.ContainerStats, error) {
 		if err := r.begin(ctx); err != nil {
 			return nil, err
 		}
@@ -75,7 +77,7 @@ func (r *Runtime) PodSandboxStats(ctx context.Context, podSandboxID string) (*ru
 
 // ListPodSandboxStats returns the usage of the ready sandboxes that match the filter, oldest first.
 func (r *Runtime) ListPodSandboxStats(ctx context.Context, filter *runtimeapi.PodSandboxStatsFilter) ([]*runtimeapi.PodSandboxStats, error) {
-	return call(ctx, r, Call{Method: "ListPodSandboxStats"}, func(ctx context.Context) ([]*runtimeapi.PodSandboxStats, error) {
+	return call(ctx, r, fake.Call{Method: "ListPodSandboxStats"}, func(ctx context.Context) ([]*runtimeapi.PodSandboxStats, error) {
 		if err := r.begin(ctx); err != nil {
 			return nil, err
 		}
@@ -96,7 +98,7 @@ func (r *Runtime) ListPodSandboxStats(ctx context.Context, filter *runtimeapi.Po
 // images in use, and of the writable layers of containers. It is one file system, so that there
 // is no separate one for containers.
 func (r *Runtime) ImageFsInfo(ctx context.Context) (*runtimeapi.ImageFsInfoResponse, error) {
-	return call(ctx, r, Call{Method: "ImageFsInfo"}, func(ctx context.Context) (*runtimeapi.ImageFsInfoResponse, error) {
+	return call(ctx, r, fake.Call{Method: "ImageFsInfo"}, func(ctx context.Context) (*runtimeapi.ImageFsInfoResponse, error) {
 		if err := r.begin(ctx); err != nil {
 			return nil, err
 		}
@@ -113,7 +115,7 @@ func (r *Runtime) ImageFsInfo(ctx context.Context) (*runtimeapi.ImageFsInfoRespo
 			for _, l := range c.image.layers {
 				sizes[l.Name] = l.Size
 			}
-			used += whole(c.behavior.Disk.at(c.age(now)))
+			used += c.behavior.Disk.Bytes(c.age(now))
 		}
 		for _, size := range sizes {
 			used += size
@@ -136,7 +138,7 @@ func (c *container) age(now time.Time) time.Duration {
 
 // cpuLocked returns the CPU time that the container has used. It does not decrease.
 func (c *container) cpuLocked(now time.Time) uint64 {
-	c.cpuUsed = max(c.cpuUsed, c.behavior.CPU.used(c.age(now)))
+	c.cpuUsed = max(c.cpuUsed, c.behavior.CPU.Used(c.age(now)))
 	return c.cpuUsed
 }
 
@@ -146,11 +148,11 @@ func (c *container) statsLocked(now time.Time) *runtimeapi.ContainerStats {
 		Attributes: &runtimeapi.ContainerAttributes{
 			Id: c.id, Metadata: c.config.Metadata, Labels: c.config.Labels, Annotations: c.config.Annotations,
 		},
-		WritableLayer: fsUsage(now, whole(c.behavior.Disk.at(age))),
+		WritableLayer: fsUsage(now, c.behavior.Disk.Bytes(age)),
 	}
 	if c.running() {
-		stats.Cpu = cpuUsage(now, c.cpuLocked(now), c.behavior.CPU.at(age))
-		stats.Memory = memoryUsage(now, whole(c.behavior.Memory.at(age)), c.resources.GetLinux().GetMemoryLimitInBytes())
+		stats.Cpu = cpuUsage(now, c.cpuLocked(now), c.behavior.CPU.At(age))
+		stats.Memory = memoryUsage(now, c.behavior.Memory.Bytes(age), c.resources.GetLinux().GetMemoryLimitInBytes())
 	}
 	return stats
 }
@@ -162,8 +164,8 @@ func (s *sandbox) statsLocked(now time.Time) *runtimeapi.PodSandboxStats {
 		linux.Containers = append(linux.Containers, c.statsLocked(now))
 		if c.running() {
 			used += c.cpuLocked(now)
-			cores += c.behavior.CPU.at(c.age(now))
-			memory += whole(c.behavior.Memory.at(c.age(now)))
+			cores += c.behavior.CPU.At(c.age(now))
+			memory += c.behavior.Memory.Bytes(c.age(now))
 			processes++
 		}
 	}
@@ -189,7 +191,7 @@ func (s *sandbox) statsLocked(now time.Time) *runtimeapi.PodSandboxStats {
 }
 
 func cpuUsage(now time.Time, used uint64, cores float64) *runtimeapi.CpuUsage {
-	return &runtimeapi.CpuUsage{Timestamp: now.UnixNano(), UsageCoreNanoSeconds: number(used), UsageNanoCores: number(whole(cores * 1e9))}
+	return &runtimeapi.CpuUsage{Timestamp: now.UnixNano(), UsageCoreNanoSeconds: number(used), UsageNanoCores: number(uint64(cores * 1e9))}
 }
 
 // memoryUsage returns usage without a page cache.

@@ -10,13 +10,14 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // busy uses half a core, and memory that grows by 100 bytes per second for ten
 // seconds.
-var busy = fakecri.Behavior{
+var busy = fake.Behavior{
 	CPU:    level(0.5),
-	Memory: fakecri.Curve{Points: []fakecri.Point{{Value: 0}, {At: 10 * time.Second, Value: 1000}}},
+	Memory: fake.Curve{Points: []fake.Point{{Value: 0}, {At: 10 * time.Second, Value: 1000}}},
 	Disk:   level(5000),
 }
 
@@ -187,8 +188,8 @@ func TestStatsAreFilteredAsListsAre(t *testing.T) {
 }
 
 func TestUsedTimeDoesNotFallWhateverTheCurve(t *testing.T) {
-	sawtooth := fakecri.Curve{Repeat: true, Points: []fakecri.Point{{Value: 3}, {At: 7 * time.Millisecond, Value: 0}, {At: 9 * time.Millisecond, Value: 1.0 / 3}}}
-	on(t, does(fakecri.Behavior{CPU: sawtooth}), func(n *node) {
+	sawtooth := fake.Curve{Repeat: true, Points: []fake.Point{{Value: 3}, {At: 7 * time.Millisecond, Value: 0}, {At: 9 * time.Millisecond, Value: 1.0 / 3}}}
+	on(t, does(fake.Behavior{CPU: sawtooth}), func(n *node) {
 		id, sandbox := n.started()
 		var last, lastOfPod uint64
 		for range 1000 {
@@ -204,3 +205,5 @@ func TestUsedTimeDoesNotFallWhateverTheCurve(t *testing.T) {
 		}
 	})
 }
+
+func level(v float64) fake.Curve { return fake.Curve{Points: []fake.Point{{Value: v}}} }

@@ -69,7 +69,7 @@ func (r *Runtime) term(ctx context.Context, id string, timeout int64) (<-chan st
 // termLocked delivers SIGTERM to a container.
 func (r *Runtime) termLocked(c *container) {
 	b := c.behavior
-	ignores, delay := b.IgnoreTerm, b.StopDelay
+	ignores, delay := b.IgnoreTERM, b.StopDelay
 	if c.linger != nil {
 		ignores, delay = false, *c.linger
 	}

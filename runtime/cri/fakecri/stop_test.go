@@ -9,25 +9,25 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
 
-	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 func TestAStopWaitsForItsGrace(t *testing.T) {
 	for name, c := range map[string]struct {
-		does  fakecri.Behavior
+		does  fake.Behavior
 		grace int64
 		takes time.Duration
 		code  int32
 	}{
-		"obeys TERM at once":       {fakecri.Behavior{}, 30, 0, 143},
-		"obeys with its own code":  {fakecri.Behavior{StopCode: 7}, 30, 0, 7},
-		"takes a while":            {fakecri.Behavior{StopDelay: 5 * time.Second}, 30, 5 * time.Second, 143},
-		"takes too long":           {fakecri.Behavior{StopDelay: time.Minute}, 30, 30 * time.Second, 137},
-		"ignores TERM":             {fakecri.Behavior{IgnoreTerm: true}, 30, 30 * time.Second, 137},
-		"gets no grace":            {fakecri.Behavior{}, 0, 0, 137},
-		"negative timeout":         {fakecri.Behavior{}, -5, 0, 137},
-		"ends by itself meanwhile": {fakecri.Behavior{IgnoreTerm: true, RunFor: 10 * time.Second, ExitCode: 3}, 30, 10 * time.Second, 3},
-		"maximum timeout":          {fakecri.Behavior{StopDelay: time.Hour}, 1 << 62, time.Hour, 143},
+		"obeys TERM at once":       {fake.Behavior{}, 30, 0, 143},
+		"obeys with its own code":  {fake.Behavior{StopCode: 7}, 30, 0, 7},
+		"takes a while":            {fake.Behavior{StopDelay: 5 * time.Second}, 30, 5 * time.Second, 143},
+		"takes too long":           {fake.Behavior{StopDelay: time.Minute}, 30, 30 * time.Second, 137},
+		"ignores TERM":             {fake.Behavior{IgnoreTERM: true}, 30, 30 * time.Second, 137},
+		"gets no grace":            {fake.Behavior{}, 0, 0, 137},
+		"negative timeout":         {fake.Behavior{}, -5, 0, 137},
+		"ends by itself meanwhile": {fake.Behavior{IgnoreTERM: true, Exit: &fake.Exit{After: 10 * time.Second, Code: 3}}, 30, 10 * time.Second, 3},
+		"maximum timeout":          {fake.Behavior{StopDelay: time.Hour}, 1 << 62, time.Hour, 143},
 	} {
 		t.Run(name, func(t *testing.T) {
 			on(t, does(c.does), func(n *node) {
@@ -42,7 +42,7 @@ func TestAStopWaitsForItsGrace(t *testing.T) {
 }
 
 func TestTheShorterOfOverlappingStopsApplies(t *testing.T) {
-	on(t, does(fakecri.Behavior{IgnoreTerm: true}), func(n *node) {
+	on(t, does(fake.Behavior{IgnoreTERM: true}), func(n *node) {
 		id, _ := n.started()
 		begun := time.Now()
 		long := make(chan time.Duration, 1)
@@ -59,7 +59,7 @@ func TestTheShorterOfOverlappingStopsApplies(t *testing.T) {
 }
 
 func TestTermIsGivenOnce(t *testing.T) {
-	on(t, does(fakecri.Behavior{StopDelay: 10 * time.Second}), func(n *node) {
+	on(t, does(fake.Behavior{StopDelay: 10 * time.Second}), func(n *node) {
 		id, _ := n.started()
 		begun := time.Now()
 		go func() { assert.NoError(n, n.StopContainer(n.ctx, id, 60)) }()
@@ -72,7 +72,7 @@ func TestTermIsGivenOnce(t *testing.T) {
 // A kubelet's time-out cancels containerd's StopContainer, and then SIGKILL is not
 // sent.
 func TestACanceledStopKillsNothing(t *testing.T) {
-	on(t, does(fakecri.Behavior{IgnoreTerm: true}), func(n *node) {
+	on(t, does(fake.Behavior{IgnoreTERM: true}), func(n *node) {
 		id, _ := n.started()
 		ctx, cancel := context.WithTimeout(n.ctx, time.Second)
 		defer cancel()
@@ -83,7 +83,7 @@ func TestACanceledStopKillsNothing(t *testing.T) {
 }
 
 func TestAStoppedSandboxHasNoRunningContainers(t *testing.T) {
-	on(t, does(fakecri.Behavior{IgnoreTerm: true}), func(n *node) {
+	on(t, does(fake.Behavior{IgnoreTERM: true}), func(n *node) {
 		id, sandbox := n.started()
 		created := n.created(sandbox, "a", "new", 0)
 		waiting := make(chan error, 1)
@@ -97,7 +97,7 @@ func TestAStoppedSandboxHasNoRunningContainers(t *testing.T) {
 }
 
 func TestAContainerThatHangsIsKilled(t *testing.T) {
-	on(t, does(fakecri.Behavior{RunFor: time.Minute, StopDelay: 10 * time.Second}), func(n *node) {
+	on(t, does(fake.Behavior{Exit: &fake.Exit{After: time.Minute}, StopDelay: 10 * time.Second}), func(n *node) {
 		id, _ := n.started()
 		go func() { assert.NoError(n, n.StopContainer(n.ctx, id, 3600)) }()
 		time.Sleep(time.Second)

@@ -18,11 +18,11 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/runtime"
-	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 func TestAttachReceivesNewOutputOnly(t *testing.T) {
-	b := fakecri.Behavior{RunFor: 10500 * time.Millisecond, Logs: []fakecri.LogLine{
+	b := fake.Behavior{Exit: &fake.Exit{After: 10500 * time.Millisecond}, Logs: []fake.LogLine{
 		{Text: "starting", After: time.Second},
 		{Text: "tick %d", After: time.Second, Every: time.Second, Times: 5},
 		{Text: "oops", After: time.Second, Err: true},
@@ -51,7 +51,7 @@ func TestAttachReceivesNewOutputOnly(t *testing.T) {
 }
 
 func TestAttachEndsWithItsContext(t *testing.T) {
-	on(t, does(fakecri.Behavior{}), func(n *node) {
+	on(t, does(fake.Behavior{}), func(n *node) {
 		id, _ := n.started()
 		ctx, cancel := context.WithTimeout(n.ctx, time.Minute)
 		defer cancel()
@@ -60,8 +60,8 @@ func TestAttachEndsWithItsContext(t *testing.T) {
 }
 
 func TestForwardedPortsReachTheirServer(t *testing.T) {
-	b := fakecri.Behavior{
-		Endpoints: []fakecri.Endpoint{{Port: 8080, HTTP: true, ReadyAfter: time.Minute}},
+	b := fake.Behavior{
+		Endpoints: []fake.Endpoint{{Port: 8080, HTTP: true, ReadyAfter: time.Minute}},
 		Forward: func(_ context.Context, port int32, conn io.ReadWriteCloser) error {
 			if port != 5432 {
 				return fmt.Errorf("no listener at %d", port)
@@ -126,7 +126,7 @@ func TestForwardedPortsReachTheirServer(t *testing.T) {
 
 // An idle connection ends with its caller, and with its container.
 func TestAForwardEndsWithItsContextAndItsContainer(t *testing.T) {
-	on(t, does(fakecri.Behavior{Endpoints: []fakecri.Endpoint{{Port: 80}}}), func(n *node) {
+	on(t, does(fake.Behavior{Endpoints: []fake.Endpoint{{Port: 80}}}), func(n *node) {
 		id, sandbox := n.started()
 		ctx, cancel := context.WithTimeout(n.ctx, time.Minute)
 		defer cancel()

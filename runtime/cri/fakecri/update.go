@@ -6,6 +6,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // UpdateContainerResources changes the resources of a container in any state. Zero values are
@@ -97,7 +99,7 @@ func (r *Runtime) CheckpointPod(ctx context.Context, options *runtimeapi.Checkpo
 
 // RestorePod is not implemented.
 func (r *Runtime) RestorePod(ctx context.Context, _ *runtimeapi.RestorePodRequest) (*runtimeapi.RestorePodResponse, error) {
-	return call(ctx, r, Call{Method: "RestorePod"}, func(context.Context) (*runtimeapi.RestorePodResponse, error) {
+	return call(ctx, r, fake.Call{Method: "RestorePod"}, func(context.Context) (*runtimeapi.RestorePodResponse, error) {
 		return nil, unimplemented("RestorePod", "pods cannot be checkpointed")
 	})
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/remote"
 	"github.com/kubeparts/kubeparts/runtime/cri/serve"
 	"github.com/kubeparts/kubeparts/runtime/cri/streaming"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 func dial(t *testing.T, socket string, cfg remote.Config) *remote.Client {
@@ -41,10 +42,10 @@ func dial(t *testing.T, socket string, cfg remote.Config) *remote.Client {
 // and streamed, and with the streams at the returned URLs.
 func TestTheOfficialClientHasEveryVerb(t *testing.T) {
 	for _, pieces := range []bool{false, true} {
-		fake := newFake(t, fakecri.Config{Behaviors: fakecri.Behaviors{Containers: map[string]fakecri.Behavior{"app": {
-			Logs:      []fakecri.LogLine{{Text: "tick", Every: 10 * time.Millisecond}},
-			ExecRules: []fakecri.ExecRule{{Command: []string{"fail"}, Stderr: "no", ExitCode: 3}, {Stdout: "hello"}},
-			Endpoints: []fakecri.Endpoint{{Port: 8080, HTTP: true}},
+		fake := newFake(t, fakecri.Config{Behaviors: fake.Behaviors{Containers: map[string]fake.Behavior{"app": {
+			Logs:      []fake.LogLine{{Text: "tick", Every: 10 * time.Millisecond}},
+			Commands:  []fake.Command{{Prefix: "fail", Stderr: "no", ExitCode: 3}, {Stdout: "hello"}},
+			Endpoints: []fake.Endpoint{{Port: 8080, HTTP: true}},
 		}}}})
 		used := map[string]bool{}
 		socket := start(t, serve.Config{Runtime: fake, Images: fake, Streams: fake})

@@ -23,6 +23,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
 	"github.com/kubeparts/kubeparts/runtime/cri/serve"
 	"github.com/kubeparts/kubeparts/runtime/cri/streaming"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // Clients that connect to the socket or to the address of streams, and send nothing or
@@ -85,8 +86,8 @@ func TestEventsSentAtOnceAreAllForwarded(t *testing.T) {
 }
 
 func TestAnOverflowingTimeoutIsUnlimited(t *testing.T) {
-	fake := newFake(t, fakecri.Config{Behaviors: fakecri.Behaviors{Containers: map[string]fakecri.Behavior{
-		"web": {ExecRules: []fakecri.ExecRule{{Takes: 500 * time.Millisecond, Stdout: "done"}}},
+	fake := newFake(t, fakecri.Config{Behaviors: fake.Behaviors{Containers: map[string]fake.Behavior{
+		"web": {Commands: []fake.Command{{Takes: 500 * time.Millisecond, Stdout: "done"}}},
 	}}})
 	client := runtimeapi.NewRuntimeServiceClient(connect(t, start(t, serve.Config{Runtime: fake, Images: fake})))
 	_, id := running(t, fake, "web")
@@ -114,7 +115,7 @@ func running(t *testing.T, fake *fakecri.Runtime, name string) (sandbox, id stri
 }
 
 func TestAThousandCallsAtOnceEachHaveTheirAnswer(t *testing.T) {
-	fake := newFake(t, fakecri.Config{Faults: fakecri.On(fakecri.Always(fakecri.Fault{Delay: 200 * time.Millisecond}), "RunPodSandbox")})
+	fake := newFake(t, fakecri.Config{Faults: fake.On(fake.Always(fake.Fault{Delay: 200 * time.Millisecond}), "RunPodSandbox")})
 	client := runtimeapi.NewRuntimeServiceClient(connect(t, start(t, serve.Config{Runtime: fake, Images: fake})))
 	var all sync.WaitGroup
 	for i := range 1000 {
@@ -194,7 +195,7 @@ func TestASlowEventReaderDoesNotDelayOthers(t *testing.T) {
 }
 
 func TestRunningCallsAreCanceledAtTheEnd(t *testing.T) {
-	fake := newFake(t, fakecri.Config{Faults: fakecri.On(fakecri.Always(fakecri.Fault{Hang: true}), "RunPodSandbox")})
+	fake := newFake(t, fakecri.Config{Faults: fake.On(fake.Always(fake.Fault{Hang: true}), "RunPodSandbox")})
 	socket := filepath.Join(t.TempDir(), "s")
 	listener, err := serve.Listen(t.Context(), socket)
 	require.NoError(t, err)
@@ -274,8 +275,8 @@ func TestListenRequiresAPath(t *testing.T) {
 // A client can cancel a port forward while its own connection does not read
 // data.
 func TestAForwardThatIsNotReadCanBeCanceled(t *testing.T) {
-	fake := newFake(t, fakecri.Config{Behaviors: fakecri.Behaviors{Containers: map[string]fakecri.Behavior{
-		"web": {Endpoints: []fakecri.Endpoint{{Port: 80, HTTP: true}}},
+	fake := newFake(t, fakecri.Config{Behaviors: fake.Behaviors{Containers: map[string]fake.Behavior{
+		"web": {Endpoints: []fake.Endpoint{{Port: 80, HTTP: true}}},
 	}}})
 	client := runtimeapi.NewRuntimeServiceClient(connect(t, start(t, serve.Config{Runtime: fake, Images: fake, Streams: fake})))
 	sandbox, _ := running(t, fake, "web")

@@ -26,6 +26,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
 	"github.com/kubeparts/kubeparts/runtime/cri/remote"
 	"github.com/kubeparts/kubeparts/runtime/cri/serve"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // The engine behaves the same over a socket as without one: with the same schedule and
@@ -48,19 +49,19 @@ func TestTheEngineDoesTheSameOverASocketAsWithoutOne(t *testing.T) {
 }
 
 func randomFaults(seed uint64) fakecri.Config {
-	faults := []fakecri.Fault{{Lost: true}}
+	faults := []fake.Fault{{Lost: true}}
 	for _, code := range []codes.Code{codes.NotFound, codes.Unknown, codes.Unavailable, codes.DeadlineExceeded} {
-		faults = append(faults, fakecri.Fault{Err: status.Error(code, "bad luck")})
+		faults = append(faults, fake.Fault{Err: status.Error(code, "bad luck")})
 	}
 	return fakecri.Config{
 		Seed: seed,
 		// Clients start with Version. The number of ContainerStatus calls depends on timing,
 		// so that they must not advance the sequence of random faults.
-		Faults: fakecri.If(func(c fakecri.Call) bool { return c.Method != "Version" && c.Method != "ContainerStatus" },
-			fakecri.Random(seed, 0.03, faults...)),
-		Images: map[string]fakecri.ImageBehavior{"missing": {Absent: true}, "rare": {PullFails: 1}},
-		Behaviors: fakecri.Behaviors{Containers: map[string]fakecri.Behavior{
-			"broken": {StartError: "no such file"},
+		Faults: fake.If(func(c fake.Call) bool { return c.Method != "Version" && c.Method != "ContainerStatus" },
+			fake.Random(seed, 0.03, faults...)),
+		Images: map[string]fake.Image{"missing": {Absent: true}, "rare": {PullFails: 1}},
+		Behaviors: fake.Behaviors{Containers: map[string]fake.Behavior{
+			"broken": {Fail: &fake.Failure{Reason: "StartError", Message: "no such file"}},
 		}},
 	}
 }

@@ -24,6 +24,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
 	"github.com/kubeparts/kubeparts/runtime/cri/serve"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // start serves until the test ends, and returns the path of the socket.
@@ -69,7 +70,7 @@ func connect(t *testing.T, socket string) *grpc.ClientConn {
 // Every call is forwarded: with a service that returns one error for all calls, none
 // returns Unimplemented.
 func TestEveryCallOfTheCRIIsPassedOn(t *testing.T) {
-	fake := newFake(t, fakecri.Config{Faults: fakecri.Always(fakecri.Fault{Err: status.Error(codes.Aborted, "passed on")})})
+	fake := newFake(t, fakecri.Config{Faults: fake.Always(fake.Fault{Err: status.Error(codes.Aborted, "passed on")})})
 	conn := connect(t, start(t, serve.Config{Runtime: fake, Images: fake, Streams: fake}))
 	calls := 0
 	for _, name := range []protoreflect.FullName{"runtime.v1.RuntimeService", "runtime.v1.ImageService"} {
@@ -111,7 +112,7 @@ func call(t *testing.T, conn *grpc.ClientConn, method protoreflect.MethodDescrip
 
 func TestErrorsKeepTheirCodes(t *testing.T) {
 	var fault error
-	fake := newFake(t, fakecri.Config{Faults: func(fakecri.Call) fakecri.Fault { return fakecri.Fault{Err: fault} }})
+	fake := newFake(t, fakecri.Config{Faults: func(fake.Call) fake.Fault { return fake.Fault{Err: fault} }})
 	seen := make(chan string, 10)
 	socket := start(t, serve.Config{Runtime: fake, Called: func(c serve.CallInfo) { seen <- fmt.Sprintf("%s %t", c.Method, c.Err != nil) }})
 	client := runtimeapi.NewRuntimeServiceClient(connect(t, socket))

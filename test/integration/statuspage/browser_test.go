@@ -32,6 +32,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 	"github.com/kubeparts/kubeparts/status"
 	"github.com/kubeparts/kubeparts/volume"
@@ -61,8 +62,8 @@ func busyNode(t *testing.T) string {
 	crash.Spec.RestartPolicy = v1.RestartPolicyNever
 	source, rt, history := new(podsource.Memory), new(runtimetest.Runtime), new(statuspage.History)
 	source.Set(web, job, crash, newPod("gpu"))
-	rt.Behave("crash", runtimetest.Behavior{Exit: &runtimetest.Exit{Code: 3}})
-	rt.Behave("job", runtimetest.Behavior{Exit: new(runtimetest.Exit)})
+	rt.Behave("crash", fake.Behavior{Exit: &fake.Exit{Code: 3}})
+	rt.Behave("job", fake.Behavior{Exit: new(fake.Exit)})
 
 	mounter := new(volumetest.Mounter)
 	empty, err := emptydir.New(emptydir.Config{Mounter: mounter})

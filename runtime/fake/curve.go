@@ -1,12 +1,27 @@
-package fakecri
+package fake
 
 import (
 	"math"
 	"time"
 )
 
-// at returns the usage at t after the start; it is 0 before the start.
-func (c Curve) at(t time.Duration) float64 {
+// A Curve is resource usage over the time since the start. The zero value is no usage.
+type Curve struct {
+	// Points are sorted by time. Usage is interpolated between two points and constant
+	// before the first and after the last. Two points with the same time are a step.
+	Points []Point
+	// Repeat restarts the curve after the last point.
+	Repeat bool
+}
+
+// A Point is a point of a Curve.
+type Point struct {
+	At    time.Duration
+	Value float64
+}
+
+// At returns the usage at t after the start; it is 0 before the start.
+func (c Curve) At(t time.Duration) float64 {
 	if len(c.Points) == 0 || t < 0 {
 		return 0
 	}
@@ -21,9 +36,12 @@ func (c Curve) at(t time.Duration) float64 {
 	return before.Value
 }
 
-// used returns the integral from the start until t, for cores in core-nanoseconds. It
+// Bytes returns At(t) as an integer.
+func (c Curve) Bytes(t time.Duration) uint64 { return whole(c.At(t)) }
+
+// Used returns the integral from the start until t, for cores in core-nanoseconds. It
 // does not decrease, except by a rounding error of one.
-func (c Curve) used(t time.Duration) uint64 {
+func (c Curve) Used(t time.Duration) uint64 {
 	if len(c.Points) == 0 || t <= 0 {
 		return 0
 	}

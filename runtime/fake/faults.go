@@ -1,4 +1,4 @@
-package fakecri
+package fake
 
 import (
 	"encoding/binary"
@@ -6,16 +6,12 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
-// The functions below return fault functions for Config.Faults, which are safe for
-// concurrent use if their arguments are.
-
-// none reports whether f is no fault. Errors need not be comparable.
-func (f Fault) none() bool {
-	return f.Delay == 0 && !f.Lost && !f.Hang && f.Err == nil && f.Stale == 0
-}
+// The functions below return functions that determine the fault of each call, which are safe
+// for concurrent use if their arguments are.
 
 // Always returns f for every call.
 func Always(f Fault) func(Call) Fault {
@@ -47,7 +43,7 @@ func Times(n int, faults func(Call) Fault) func(Call) Fault {
 	var mu sync.Mutex
 	return func(c Call) Fault {
 		f := faults(c)
-		if f.none() {
+		if f.None() {
 			return f
 		}
 		mu.Lock()
@@ -60,6 +56,17 @@ func Times(n int, faults func(Call) Fault) func(Call) Fault {
 	}
 }
 
+// After applies faults after n calls.
+func After(n int, faults func(Call) Fault) func(Call) Fault {
+	var calls atomic.Int64
+	return func(c Call) Fault {
+		if calls.Add(1) <= int64(n) {
+			return Fault{}
+		}
+		return faults(c)
+	}
+}
+
 // Until applies faults until end.
 func Until(end time.Time, faults func(Call) Fault) func(Call) Fault {
 	return If(func(Call) bool { return time.Now().Before(end) }, faults)
@@ -69,7 +76,7 @@ func Until(end time.Time, faults func(Call) Fault) func(Call) Fault {
 func First(faults ...func(Call) Fault) func(Call) Fault {
 	return func(c Call) Fault {
 		for _, of := range faults {
-			if f := of(c); !f.none() {
+			if f := of(c); !f.None() {
 				return f
 			}
 		}
@@ -104,7 +111,7 @@ func Random(seed uint64, probability float64, faults ...Fault) func(Call) Fault 
 func hashCall(head []byte, c Call) uint64 {
 	h := fnv.New64a()
 	h.Write(head)
-	for _, s := range []string{c.Method, c.Pod, c.Container, c.Image} {
+	for _, s := range []string{c.Method, string(c.Pod), c.Container, c.Image} {
 		h.Write([]byte(s))
 		h.Write([]byte{0})
 	}

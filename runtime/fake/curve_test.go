@@ -1,4 +1,4 @@
-package fakecri
+package fake
 
 import (
 	"math"
@@ -34,8 +34,8 @@ func TestAUseGoesInStraightLinesBetweenPoints(t *testing.T) {
 		{name: "in the third turn", c: Curve{Points: ramp, Repeat: true}, at: 95 * time.Second, now: 2, used: 100 + 17},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			assert.InDelta(t, test.now, test.c.at(test.at), 1e-9)
-			assert.Equal(t, test.used, test.c.used(test.at)/uint64(time.Second))
+			assert.InDelta(t, test.now, test.c.At(test.at), 1e-9)
+			assert.Equal(t, test.used, test.c.Used(test.at)/uint64(time.Second))
 		})
 	}
 }
@@ -52,7 +52,7 @@ func TestUsedTimeDoesNotFall(t *testing.T) {
 		now, last := time.Duration(0), uint64(0)
 		for range 200 {
 			now += time.Duration(rnd.Int64N(int64(10 * time.Minute)))
-			used := c.used(now)
+			used := c.Used(now)
 			assert.GreaterOrEqual(t, used+1, last, "%+v at %v", c, now)
 			last = used
 		}
@@ -61,7 +61,7 @@ func TestUsedTimeDoesNotFall(t *testing.T) {
 
 func TestAHugeUseIsCutOff(t *testing.T) {
 	c := Curve{Points: []Point{{Value: 1e18}, {At: 1, Value: 1e18}}, Repeat: true}
-	assert.Equal(t, uint64(math.MaxInt64), c.used(math.MaxInt64))
+	assert.Equal(t, uint64(math.MaxInt64), c.Used(math.MaxInt64))
 	assert.Zero(t, whole(math.NaN()))
 	assert.Zero(t, whole(-1))
 	assert.Equal(t, uint64(math.MaxInt64), whole(math.Inf(1)))
