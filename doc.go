@@ -149,6 +149,7 @@
 //	internal/terminal       makes text safe to print                   agent/statuspage, status/printer
 //	internal/lab            real runtimes and clusters                 tests
 //	internal/script         scenarios as text                          tests
+//	internal/plugintest     sockets of plugins for tests               devicetest, dratest, csitest
 //	internal/seedrun        a test with many seeds                     tests
 //	internal/mutants        bugs that the tests must find              tests
 //	internal/test/repo      tests of the repository as a whole         tests

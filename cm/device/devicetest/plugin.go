@@ -2,11 +2,7 @@ package devicetest
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"net"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -14,6 +10,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	pluginapi "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+
+	"github.com/kubeparts/kubeparts/internal/plugintest"
 )
 
 // A Plugin is a device plugin. With Dir and Resource set it is usable, has no devices,
@@ -49,7 +47,8 @@ type Plugin struct {
 	devices   []*pluginapi.Device
 	changed   chan struct{} // closed when devices change
 	allocated [][]string
-	server    *grpc.Server
+
+	sockets plugintest.Sockets
 }
 
 // Device returns a healthy device that is close to the NUMA nodes.
@@ -97,21 +96,7 @@ func (p *Plugin) Start(ctx context.Context) error {
 
 // Serve serves the plugin's socket.
 func (p *Plugin) Serve() error {
-	path := filepath.Join(p.Dir, p.endpoint())
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	listener, err := net.Listen("unix", path)
-	if err != nil {
-		return fmt.Errorf("devicetest: %w", err)
-	}
-	server := grpc.NewServer()
-	pluginapi.RegisterDevicePluginServer(server, p)
-	p.mu.Lock()
-	p.server = server
-	p.mu.Unlock()
-	go func() { _ = server.Serve(listener) }()
-	return nil
+	return p.sockets.Serve(filepath.Join(p.Dir, p.endpoint()), func(s *grpc.Server) { pluginapi.RegisterDevicePluginServer(s, p) })
 }
 
 // Register registers the plugin with the agent.
@@ -133,14 +118,7 @@ func (p *Plugin) Register(ctx context.Context) error {
 }
 
 // Stop closes all connections as if the process had terminated.
-func (p *Plugin) Stop() {
-	p.mu.Lock()
-	server := p.server
-	p.mu.Unlock()
-	if server != nil {
-		server.Stop()
-	}
-}
+func (p *Plugin) Stop() { p.sockets.Stop() }
 
 func (p *Plugin) endpoint() string {
 	if p.Endpoint != "" {

@@ -3,10 +3,8 @@ package dratest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,12 +18,13 @@ import (
 	drav1 "k8s.io/kubelet/pkg/apis/dra/v1"
 	drav1beta1 "k8s.io/kubelet/pkg/apis/dra/v1beta1"
 	registerapi "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
+
+	"github.com/kubeparts/kubeparts/internal/plugintest"
 )
 
 // A Driver is the plugin of a DRA driver. With Name and Dir set it is usable, and prepares
 // one device for each claim.
 type Driver struct {
-	registerapi.UnimplementedRegistrationServer
 	drav1.UnimplementedDRAPluginServer
 	healthv1.UnimplementedDRAResourceHealthServer
 
@@ -62,15 +61,15 @@ type Driver struct {
 	// agent at that moment. May be nil.
 	Called func(method string)
 
-	mu         sync.Mutex // guards the fields below
-	fault      Fault
-	calls      []Call
-	prepared   map[string]*drav1.Claim // by UID
-	registered []*registerapi.RegistrationStatus
-	health     []*healthv1.DeviceHealth
-	changed    chan struct{} // closed when health changes
-	servers    []*grpc.Server
-	serving    sync.WaitGroup
+	mu       sync.Mutex // guards the fields below
+	fault    Fault
+	calls    []Call
+	prepared map[string]*drav1.Claim // by UID
+	health   []*healthv1.DeviceHealth
+	changed  chan struct{} // closed when health changes
+
+	sockets      plugintest.Sockets
+	registration plugintest.Registration
 }
 
 // A Call is a call of the driver for one claim.
@@ -92,7 +91,7 @@ func (d *Driver) Endpoint() string { return filepath.Join(d.Dir, "dra"+d.Instanc
 // Start serves the driver and, with RegistryDir, the socket at which it registers. A
 // driver that was stopped may be started again, and has not forgotten its claims.
 func (d *Driver) Start() error {
-	if err := d.serve(d.Endpoint(), func(s *grpc.Server) {
+	if err := d.sockets.Serve(d.Endpoint(), func(s *grpc.Server) {
 		drav1.RegisterDRAPluginServer(s, d)
 		drav1beta1.RegisterDRAPluginServer(s, drav1beta1.V1ServerWrapper{DRAPluginServer: d})
 		healthv1.RegisterDRAResourceHealthServer(s, d)
@@ -103,42 +102,17 @@ func (d *Driver) Start() error {
 	if d.RegistryDir == "" {
 		return nil
 	}
-	return d.serve(filepath.Join(d.RegistryDir, d.Name+d.Instance+"-reg.sock"), func(s *grpc.Server) {
-		registerapi.RegisterRegistrationServer(s, d)
+	versions := d.Versions
+	if versions == nil {
+		versions = []string{drav1.DRAPluginService, drav1beta1.DRAPluginService, healthv1.DRAResourceHealthService}
+	}
+	return d.registration.Register(&d.sockets, filepath.Join(d.RegistryDir, d.Name+d.Instance+"-reg.sock"), &registerapi.PluginInfo{
+		Type: registerapi.DRAPlugin, Name: d.Name, Endpoint: d.Endpoint(), SupportedVersions: versions,
 	})
 }
 
-func (d *Driver) serve(path string, register func(*grpc.Server)) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("dratest: %w", err)
-	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("dratest: %w", err)
-	}
-	listener, err := net.Listen("unix", path)
-	if err != nil {
-		return fmt.Errorf("dratest: %w", err)
-	}
-	server := grpc.NewServer()
-	register(server)
-	d.mu.Lock()
-	d.servers = append(d.servers, server)
-	d.mu.Unlock()
-	d.serving.Go(func() { _ = server.Serve(listener) })
-	return nil
-}
-
 // Stop closes all connections and removes the sockets, as if the process had terminated.
-func (d *Driver) Stop() {
-	d.mu.Lock()
-	servers := d.servers
-	d.servers = nil
-	d.mu.Unlock()
-	for _, s := range servers {
-		s.Stop()
-	}
-	d.serving.Wait()
-}
+func (d *Driver) Stop() { d.sockets.Stop() }
 
 // Calls returns the calls of the driver in order, including those that failed.
 func (d *Driver) Calls() []Call {
@@ -155,11 +129,7 @@ func (d *Driver) Prepared() []string {
 }
 
 // Registrations returns the results of the registrations, in order.
-func (d *Driver) Registrations() []*registerapi.RegistrationStatus {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return slices.Clone(d.registered)
-}
+func (d *Driver) Registrations() []*registerapi.RegistrationStatus { return d.registration.Statuses() }
 
 // SetHealth replaces the health of the devices that the driver reports.
 func (d *Driver) SetHealth(devices ...*healthv1.DeviceHealth) {
@@ -170,23 +140,6 @@ func (d *Driver) SetHealth(devices ...*healthv1.DeviceHealth) {
 		close(d.changed)
 	}
 	d.changed = make(chan struct{})
-}
-
-// GetInfo implements the registration of plugins.
-func (d *Driver) GetInfo(context.Context, *registerapi.InfoRequest) (*registerapi.PluginInfo, error) {
-	versions := d.Versions
-	if versions == nil {
-		versions = []string{drav1.DRAPluginService, drav1beta1.DRAPluginService, healthv1.DRAResourceHealthService}
-	}
-	return &registerapi.PluginInfo{Type: registerapi.DRAPlugin, Name: d.Name, Endpoint: d.Endpoint(), SupportedVersions: versions}, nil
-}
-
-// NotifyRegistrationStatus implements the registration of plugins.
-func (d *Driver) NotifyRegistrationStatus(_ context.Context, s *registerapi.RegistrationStatus) (*registerapi.RegistrationStatusResponse, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.registered = append(d.registered, s)
-	return &registerapi.RegistrationStatusResponse{}, nil
 }
 
 // NodeWatchResources implements the stream of device health.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"net"
 	"os"
 	"path"
 	"path/filepath"
@@ -20,6 +19,8 @@ import (
 	"google.golang.org/grpc/status"
 	registerapi "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
 	mount "k8s.io/mount-utils"
+
+	"github.com/kubeparts/kubeparts/internal/plugintest"
 )
 
 // A Driver is a CSI driver. The fields of the first group are required. Safe for concurrent use.
@@ -55,12 +56,13 @@ type Driver struct {
 	csipb.UnimplementedIdentityServer
 
 	// mu guards the fields below.
-	mu         sync.Mutex
-	volumes    map[string]*Volume
-	fail       map[string]error
-	failAfter  map[string]lateFailure
-	unwell     map[string]string
-	registered *registerapi.RegistrationStatus
+	mu        sync.Mutex
+	volumes   map[string]*Volume
+	fail      map[string]error
+	failAfter map[string]lateFailure
+	unwell    map[string]string
+
+	registration plugintest.Registration
 }
 
 // A Volume is the state of a volume in the driver. It is a copy.
@@ -82,28 +84,24 @@ type Volume struct {
 // Run serves the driver at root/plugins/NAME/csi.sock, and its registration at
 // root/plugins_registry/NAME-reg.sock, until ctx is done.
 func (d *Driver) Run(ctx context.Context, root string) error {
-	server := grpc.NewServer(grpc.UnaryInterceptor(d.before))
-	csipb.RegisterNodeServer(server, d)
-	csipb.RegisterIdentityServer(server, d)
-	registerapi.RegisterRegistrationServer(server, &registration{Driver: d, endpoint: d.socket(root)})
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	for _, path := range []string{d.socket(root), filepath.Join(root, "plugins_registry", d.Name+"-reg.sock")} {
-		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-			return err
-		}
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		listener, err := new(net.ListenConfig).Listen(ctx, "unix", path)
-		if err != nil {
-			server.Stop()
-			return err
-		}
-		wg.Go(func() { _ = server.Serve(listener) }) // returns after Stop
+	var sockets plugintest.Sockets
+	defer sockets.Stop()
+	if err := sockets.Serve(d.socket(root), func(s *grpc.Server) {
+		csipb.RegisterNodeServer(s, d)
+		csipb.RegisterIdentityServer(s, d)
+	}, grpc.UnaryInterceptor(d.before)); err != nil {
+		return err
+	}
+	versions := d.Versions
+	if versions == nil {
+		versions = []string{"1.0.0"}
+	}
+	if err := d.registration.Register(&sockets, filepath.Join(root, "plugins_registry", d.Name+"-reg.sock"), &registerapi.PluginInfo{
+		Type: registerapi.CSIPlugin, Name: d.Name, Endpoint: d.socket(root), SupportedVersions: versions,
+	}); err != nil {
+		return err
 	}
 	<-ctx.Done()
-	server.Stop()
 	return nil
 }
 
@@ -233,30 +231,6 @@ func (d *Driver) volumeLocked(id string) *Volume {
 
 func (d *Driver) can(t csipb.NodeServiceCapability_RPC_Type) bool {
 	return !slices.Contains(d.Without, t)
-}
-
-// registration implements the plugin registration API.
-type registration struct {
-	*Driver
-	registerapi.UnimplementedRegistrationServer
-	endpoint string
-}
-
-// GetInfo implements the plugin registration API.
-func (r *registration) GetInfo(context.Context, *registerapi.InfoRequest) (*registerapi.PluginInfo, error) {
-	versions := r.Versions
-	if versions == nil {
-		versions = []string{"1.0.0"}
-	}
-	return &registerapi.PluginInfo{Type: registerapi.CSIPlugin, Name: r.Name, Endpoint: r.endpoint, SupportedVersions: versions}, nil
-}
-
-// NotifyRegistrationStatus implements the plugin registration API.
-func (r *registration) NotifyRegistrationStatus(_ context.Context, s *registerapi.RegistrationStatus) (*registerapi.RegistrationStatusResponse, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.registered = s
-	return new(registerapi.RegistrationStatusResponse), nil
 }
 
 // bind mounts a directory unless it is mounted.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"sync"
@@ -17,6 +16,7 @@ import (
 	"google.golang.org/grpc"
 	registerapi "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
 
+	"github.com/kubeparts/kubeparts/internal/plugintest"
 	"github.com/kubeparts/kubeparts/volume/csi/register"
 )
 
@@ -53,14 +53,9 @@ func start(t *testing.T, path, typ, name, endpoint string) *plugin {
 		info: &registerapi.PluginInfo{Type: typ, Name: name, Endpoint: endpoint, SupportedVersions: []string{"1.0.0"}},
 		told: make(chan *registerapi.RegistrationStatus, 100),
 	}
-	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-	listener, err := net.Listen("unix", path)
-	require.NoError(t, err)
-	server := grpc.NewServer()
-	registerapi.RegisterRegistrationServer(server, p)
-	var wg sync.WaitGroup
-	wg.Go(func() { _ = server.Serve(listener) })
-	p.stop = sync.OnceFunc(func() { server.Stop(); wg.Wait() })
+	sockets := new(plugintest.Sockets)
+	require.NoError(t, sockets.Serve(path, func(s *grpc.Server) { registerapi.RegisterRegistrationServer(s, p) }))
+	p.stop = sockets.Stop
 	t.Cleanup(p.stop)
 	return p
 }
