@@ -1,3 +1,5 @@
+// Package plugintest serves the sockets of plugins in tests: of device plugins, DRA drivers and
+// CSI drivers, and the registration of plugins with an agent.
 package plugintest
 
 import (

@@ -49,7 +49,7 @@
 // at the end means that something still runs in it: nodes without [Nodes.Stop], or a watch of
 // the test that was not stopped. Pods that remain Pending mean that the nodes are outside.
 //
-// [StartWithClient] does the same with a client, such as fake.NewClientset: pods of the fake
+// [StartWithClient] does the same with a client, such as one of client-go's package fake: pods of the fake
 // client then have UIDs, nodes and statuses. A fake client of controller-runtime shares the
 // objects of a client of client-go (examples/fakeclient):
 //

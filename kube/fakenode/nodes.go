@@ -47,7 +47,7 @@ func New(api *rest.Config, cfg Config) (*Nodes, error) {
 }
 
 // NewWithClient returns nodes that use a client: one of an API server, or a fake client of
-// client-go (fake.NewClientset), in which pods then have nodes, UIDs and statuses. A fake
+// client-go (NewClientset of its package fake), in which pods then have nodes, UIDs and statuses. A fake
 // client of controller-runtime can share the objects of one of client-go
 // (examples/fakeclient). Config.QPS and Burst have no effect: the client has its own. It
 // returns an error if cfg is invalid, or if client is a fake client and Config.OwnWatches is

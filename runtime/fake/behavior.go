@@ -3,6 +3,7 @@ package fake
 import (
 	"context"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/kubeparts/kubeparts/runtime"
@@ -151,6 +152,24 @@ type Command struct {
 	ExitCode       int32
 	Takes          time.Duration
 	Fails          int // number of runs, from the first one on, that exit with 1 instead
+}
+
+// Streams returns s with streams that are not nil: an empty input, and outputs that discard. With
+// TTY, stderr is stdout.
+func Streams(s runtime.Streams) runtime.Streams {
+	if s.Stdin == nil {
+		s.Stdin = strings.NewReader("")
+	}
+	if s.Stdout == nil {
+		s.Stdout = io.Discard
+	}
+	switch {
+	case s.TTY:
+		s.Stderr = s.Stdout
+	case s.Stderr == nil:
+		s.Stderr = io.Discard
+	}
+	return s
 }
 
 // Ready reports whether a container that has run for age is ready, and the time until that

@@ -30,13 +30,13 @@ var behaviorOptions = []option[Behavior]{
 	flag("liveness", func(b *Behavior) *bool { return &b.Liveness }),
 	{name: "evict", format: func(b *Behavior) []string { return optional(b.EvictAfter != 0, formatAt(b.EvictAfter)) }, parse: parseEvict},
 	number("version", math.MaxInt32, func(b *Behavior) *int { return &b.Version }),
-	list("log", func(b *Behavior) *[]LogLine { return &b.Logs }, formatLog, parseLog),
-	list("http", func(b *Behavior) *[]Endpoint { return &b.Endpoints }, formatEndpoint(true), parseEndpoint(true)),
-	list("tcp", func(b *Behavior) *[]Endpoint { return &b.Endpoints }, formatEndpoint(false), parseEndpoint(false)),
+	list("log", func(b *Behavior) *[]LogLine { return &b.Logs }, text("", func(l *LogLine) *string { return &l.Text }), func(l *LogLine) *time.Duration { return &l.After }, logOptions, always),
+	endpoints("http", true),
+	endpoints("tcp", false),
 	curve("memory", maxBytes, func(b *Behavior) *Curve { return &b.Memory }),
 	curve("cpu", maxCores, func(b *Behavior) *Curve { return &b.CPU }),
 	curve("disk", maxBytes, func(b *Behavior) *Curve { return &b.Disk }),
-	list("command", func(b *Behavior) *[]Command { return &b.Commands }, formatCommand, parseCommand),
+	list("command", func(b *Behavior) *[]Command { return &b.Commands }, text("", func(c *Command) *string { return &c.Prefix }), nil, commandOptions, always),
 }
 
 // String returns the text of b, which [ParseBehavior] parses. Functions have no text.
@@ -91,10 +91,19 @@ func behaviorOf(words []string) (b Behavior, err error) {
 		if ports[e.Port] {
 			err = fmt.Errorf("duplicate port %d", e.Port)
 		}
-		ports[e.Port] = true
+		if ports[e.Port] = true; e.UnreadyAfter != 0 && e.UnreadyAfter <= e.ReadyAfter {
+			err = fmt.Errorf("until: %v is not after %v", e.UnreadyAfter, e.ReadyAfter)
+		}
 	}
 	for i, l := range b.Logs {
-		if l.Endless() && i < len(b.Logs)-1 {
+		switch {
+		case strings.ContainsRune(l.Text, '\n'):
+			err = fmt.Errorf("log %q: want a text without newline", l.Text)
+		case l.Every > 0 && l.Every < time.Millisecond:
+			err = fmt.Errorf("log %q: every: less than 1ms", l.Text)
+		case l.Times > 1 && l.Every == 0:
+			err = fmt.Errorf("log %q: times requires every", l.Text)
+		case l.Endless() && i < len(b.Logs)-1:
 			err = fmt.Errorf("log %q has every and no times, so the lines after it are never printed", l.Text)
 		}
 	}
@@ -171,14 +180,10 @@ func parseExit(b *Behavior, a argument) error {
 }
 
 func formatOOM(b *Behavior) []string {
-	return optional(b.Exit != nil && b.Exit.oom(), formatAtOf(b.Exit))
-}
-
-func formatAtOf(e *Exit) string {
-	if e == nil {
-		return ""
+	if b.Exit == nil || !b.Exit.oom() {
+		return nil
 	}
-	return formatAt(e.After)
+	return []string{formatAt(b.Exit.After)}
 }
 
 func parseOOM(b *Behavior, a argument) error {
@@ -209,28 +214,47 @@ func exitOption(o option[Exit]) option[Behavior] {
 	}
 }
 
-// list is an option for each element of a slice. format returns "" for elements of another
-// option.
-func list[E any](name string, field func(*Behavior) *[]E, format func(*E) string, parse func(*E, argument) error) option[Behavior] {
-	return option[Behavior]{
+// list is an option for each element of a slice: its value, its time if at is not nil, and
+// options. Elements that another option formats are not elements of it.
+func list[T, E any](name string, field func(*T) *[]E, value option[E], at func(*E) *time.Duration, options []option[E], is func(*E) bool) option[T] {
+	return option[T]{
 		name: name, many: true,
-		format: func(b *Behavior) (out []string) {
-			elements := *field(b)
+		format: func(v *T) (out []string) {
+			elements := *field(v)
 			for i := range elements {
-				if text := format(&elements[i]); text != "" {
-					out = append(out, text)
+				e := &elements[i]
+				if !is(e) {
+					continue
 				}
+				text := "=" + quote("")
+				if values := value.format(e); len(values) > 0 {
+					text = values[0]
+				}
+				if at != nil {
+					text += formatAt(*at(e))
+				}
+				out = append(out, strings.Join(append([]string{text}, format(e, options)...), ";"))
 			}
 			return out
 		},
-		parse: func(b *Behavior, a argument) error {
+		parse: func(v *T, a argument) error {
 			var e E
-			err := parse(&e, a)
-			*field(b) = append(*field(b), e)
+			err := value.parse(&e, argument{value: a.value, hasValue: a.hasValue})
+			if at != nil {
+				*at(&e) = a.at
+			} else if a.hasAt {
+				err = errors.Join(err, errors.New("unexpected time"))
+			}
+			if err == nil {
+				_, err = parse(&e, options, a.options)
+			}
+			*field(v) = append(*field(v), e)
 			return err
 		},
 	}
 }
+
+func always[E any](*E) bool { return true }
 
 var logOptions = []option[LogLine]{
 	duration("every", func(l *LogLine) *time.Duration { return &l.Every }),
@@ -238,54 +262,20 @@ var logOptions = []option[LogLine]{
 	flag("stderr", func(l *LogLine) *bool { return &l.Err }),
 }
 
-func formatLog(l *LogLine) string {
-	return strings.Join(append([]string{"=" + quote(l.Text) + formatAt(l.After)}, format(l, logOptions)...), ";")
-}
-
-func parseLog(l *LogLine, a argument) error {
-	l.Text, l.After = a.value, a.at
-	_, err := parse(l, logOptions, a.options)
-	switch {
-	case err != nil:
-		return err
-	case !a.hasValue || strings.ContainsRune(a.value, '\n'):
-		return errors.New("want a text without newline")
-	case l.Every > 0 && l.Every < time.Millisecond:
-		return errors.New("every: less than 1ms")
-	case l.Times > 1 && l.Every == 0:
-		return errors.New("times requires every")
-	}
-	return nil
-}
-
 var endpointOptions = []option[Endpoint]{
 	duration("until", func(e *Endpoint) *time.Duration { return &e.UnreadyAfter }),
 }
 
-func formatEndpoint(http bool) func(*Endpoint) string {
-	return func(e *Endpoint) string {
-		if e.HTTP != http {
-			return ""
-		}
-		return strings.Join(append([]string{fmt.Sprintf("=%d%s", e.Port, formatAt(e.ReadyAfter))}, format(e, endpointOptions)...), ";")
-	}
-}
-
-func parseEndpoint(http bool) func(*Endpoint, argument) error {
-	return func(e *Endpoint, a argument) error {
-		port, err := parseNumber[int32](a.value, math.MaxUint16)
-		if err != nil {
+// endpoints is an option for the endpoints with or without HTTP.
+func endpoints(name string, http bool) option[Behavior] {
+	return list(name, func(b *Behavior) *[]Endpoint { return &b.Endpoints }, option[Endpoint]{
+		format: func(e *Endpoint) []string { return []string{fmt.Sprintf("=%d", e.Port)} },
+		parse: func(e *Endpoint, a argument) (err error) {
+			e.HTTP = http
+			e.Port, err = parseNumber[int32](a.value, math.MaxUint16)
 			return err
-		}
-		e.HTTP, e.Port, e.ReadyAfter = http, port, a.at
-		if _, err := parse(e, endpointOptions, a.options); err != nil {
-			return err
-		}
-		if e.UnreadyAfter != 0 && e.UnreadyAfter <= e.ReadyAfter {
-			return fmt.Errorf("until: %v is not after %v", e.UnreadyAfter, e.ReadyAfter)
-		}
-		return nil
-	}
+		},
+	}, func(e *Endpoint) *time.Duration { return &e.ReadyAfter }, endpointOptions, func(e *Endpoint) bool { return e.HTTP == http })
 }
 
 var commandOptions = []option[Command]{
@@ -296,22 +286,18 @@ var commandOptions = []option[Command]{
 	number("fails", math.MaxInt32, func(c *Command) *int { return &c.Fails }),
 }
 
-func formatCommand(c *Command) string {
-	return strings.Join(append([]string{"=" + quote(c.Prefix)}, format(c, commandOptions)...), ";")
-}
-
-func parseCommand(c *Command, a argument) error {
-	c.Prefix = a.value
-	if !a.hasValue || a.hasAt {
-		return errors.New("want the first arguments of a command")
-	}
-	_, err := parse(c, commandOptions, a.options)
-	return err
-}
-
 // imageOptions are the options of the text of an Image.
 var imageOptions = []option[Image]{
-	{name: "layer", many: true, format: formatLayers, parse: parseLayer},
+	list("layer", func(i *Image) *[]Layer { return &i.Layers }, option[Layer]{
+		format: func(l *Layer) []string { return []string{fmt.Sprintf("=%d", l.Size)} },
+		parse: func(l *Layer, a argument) error {
+			size, err := parseQuantity(a.value, maxBytes)
+			if l.Size = uint64(size); err == nil && l.Size == 0 {
+				err = errors.New("a layer has at least one byte")
+			}
+			return err
+		},
+	}, nil, []option[Layer]{text("name", func(l *Layer) *string { return &l.Name })}, always),
 	duration("pull", func(i *Image) *time.Duration { return &i.PullTime }),
 	text("error", func(i *Image) *string { return &i.PullError }),
 	number("fails", math.MaxInt32, func(i *Image) *int { return &i.PullFails }),
@@ -350,30 +336,4 @@ func imageOf(words []string) (i Image, err error) {
 		names[l.Name] = true
 	}
 	return i, nil
-}
-
-func formatLayers(i *Image) (out []string) {
-	for _, l := range i.Layers {
-		text := fmt.Sprintf("=%d", l.Size)
-		if l.Name != "" {
-			text += ";name=" + quote(l.Name)
-		}
-		out = append(out, text)
-	}
-	return out
-}
-
-var layerOptions = []option[Layer]{text("name", func(l *Layer) *string { return &l.Name })}
-
-func parseLayer(i *Image, a argument) error {
-	size, err := parseQuantity(a.value, maxBytes)
-	l := Layer{Size: uint64(size)}
-	if err == nil && l.Size == 0 {
-		err = errors.New("a layer has at least one byte")
-	}
-	if err == nil {
-		_, err = parse(&l, layerOptions, a.options)
-	}
-	i.Layers = append(i.Layers, l)
-	return err
 }

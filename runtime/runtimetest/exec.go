@@ -4,13 +4,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // Exec calls the container's Behavior.Exec; if it is nil, every command succeeds
@@ -18,7 +17,7 @@ import (
 // [runtime.Execer].
 func (r *Runtime) Exec(ctx context.Context, containerID string, cmd []string, timeout time.Duration) (runtime.ExecResult, error) {
 	var stdout, stderr bytes.Buffer
-	code, err := r.exec(ctx, containerID, cmd, timeout, runtime.Streams{Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr})
+	code, err := r.exec(ctx, containerID, cmd, timeout, runtime.Streams{Stdout: &stdout, Stderr: &stderr})
 	if err != nil {
 		return runtime.ExecResult{}, err
 	}
@@ -28,18 +27,6 @@ func (r *Runtime) Exec(ctx context.Context, containerID string, cmd []string, ti
 // StreamExec runs a command as Exec does, without timeout, connected to the
 // streams. See [runtime.StreamExecer].
 func (r *Runtime) StreamExec(ctx context.Context, containerID string, cmd []string, s runtime.Streams) (int32, error) {
-	if s.Stdin == nil {
-		s.Stdin = strings.NewReader("")
-	}
-	if s.Stdout == nil {
-		s.Stdout = io.Discard
-	}
-	switch {
-	case s.TTY:
-		s.Stderr = s.Stdout
-	case s.Stderr == nil:
-		s.Stderr = io.Discard
-	}
 	return r.exec(ctx, containerID, cmd, 0, s)
 }
 
@@ -65,7 +52,7 @@ func (r *Runtime) exec(ctx context.Context, containerID string, cmd []string, ti
 			ctx, cancel = context.WithTimeout(ctx, timeout)
 			defer cancel()
 		}
-		if code, err = v.behavior.Exec(ctx, cmd, s); err == nil {
+		if code, err = v.behavior.Exec(ctx, cmd, fake.Streams(s)); err == nil {
 			err = ctx.Err()
 		}
 		if err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/plan"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/test/cloud"
 	"github.com/kubeparts/kubeparts/test/cloud/fakecloud"
 )
@@ -50,7 +51,7 @@ func TestInvalidConfigIsAnError(t *testing.T) {
 func TestAFailedStartDoesNotPreventOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		below := programs(new(fakecloud.Cloud))
-		below.Behave("typo", fakecloud.Program{Missing: true})
+		below.Behave("typo", fake.Behavior{Fail: &fake.Failure{Reason: "ErrImagePull"}})
 		rt := over(t, below)
 		pod := podOf("a",
 			v1.Container{Name: "typo", Image: "typo"},

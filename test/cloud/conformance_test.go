@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 	"github.com/kubeparts/kubeparts/test/cloud"
 	"github.com/kubeparts/kubeparts/test/cloud/fakecloud"
@@ -30,13 +31,13 @@ func over(t *testing.T, below *fakecloud.Cloud) *subject {
 // programs sets the behavior of the images of the suite.
 func programs(below *fakecloud.Cloud) *fakecloud.Cloud {
 	for _, image := range []string{"long", "long-2"} {
-		below.Behave(image, fakecloud.Program{Stop: time.Millisecond})
+		below.Behave(image, fake.Behavior{StopDelay: time.Millisecond})
 	}
-	below.Behave("stubborn", fakecloud.Program{Stubborn: true})
+	below.Behave("stubborn", fake.Behavior{IgnoreTERM: true})
 	for code := range int32(43) {
-		below.Behave(exits(code).Image, fakecloud.Program{After: 5 * time.Millisecond, Code: code})
+		below.Behave(exits(code).Image, fake.Behavior{Exit: &fake.Exit{After: 5 * time.Millisecond, Code: code}})
 	}
-	below.Behave("prints out of luck", fakecloud.Program{After: 5 * time.Millisecond, Code: 1, Message: "out of luck"})
+	below.Behave("prints out of luck", fake.Behavior{Exit: &fake.Exit{After: 5 * time.Millisecond, Code: 1, Message: "out of luck"}})
 	return below
 }
 

@@ -14,6 +14,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/test/cloud"
 	"github.com/kubeparts/kubeparts/test/cloud/fakecloud"
 )
@@ -49,7 +50,7 @@ func lossy(t *testing.T, seed uint64) {
 		}
 		return nil
 	}
-	below.Behave("setup", fakecloud.Program{After: 20 * time.Millisecond})
+	below.Behave("setup", fake.Behavior{Exit: &fake.Exit{After: 20 * time.Millisecond}})
 	pod := podOf("a", v1.Container{Name: "app", Image: "long"}, v1.Container{Name: "log", Image: "long"})
 	pod.Spec.InitContainers = []v1.Container{
 		{Name: "setup", Image: "setup"},

@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/kube/provider"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/status"
 	"github.com/kubeparts/kubeparts/test/cloud/fakecloud"
 )
@@ -19,7 +20,7 @@ import (
 func TestANewProviderContinuesWithThePods(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		below := programs(&fakecloud.Cloud{Latency: 20 * time.Millisecond, Boot: 20 * time.Second, Launch: 2 * time.Second})
-		below.Behave("web", fakecloud.Program{After: time.Second, Code: 1, Crashes: 2, Stop: time.Second})
+		below.Behave("web", fake.Behavior{Exit: &fake.Exit{After: time.Second, Code: 1, Crashes: 2}, StopDelay: time.Second})
 		pod := podOf("a", v1.Container{Image: "web"})
 		// serve runs a provider for two minutes, in which the pod becomes ready.
 		serve := func() v1.ContainerStatus {

@@ -136,7 +136,7 @@ var importLimits = map[string]importLimit{
 	"runtime/containers/containerstest": {max: 415, imports: "runtime runtime/containers", allow: "testing"},                                                                                                                                                                                                     // the suite
 	"runtime/cri":                       {max: 409, imports: "allocation cm/cgroups compose internal/checkpoint internal/conceal internal/podhttp internal/podspec internal/untrusted logs podenv runtime runtime/cri/credentials runtime/cri/images runtime/cri/plan runtime/cri/podconfig runtime/cri/userns"}, // the types of the CRI and of credential providers import gRPC; golang.org/x/time/rate
 	"runtime/cri/credentials":           {max: 300, imports: "compose internal/singleflight"},
-	"runtime/cri/fakecri":               {max: 400, imports: "runtime runtime/fake"}, // the types of the CRI import gRPC; runtime/cri/serve has the socket
+	"runtime/cri/fakecri":               {max: 400, imports: "internal/pause runtime runtime/fake"}, // the types of the CRI import gRPC; runtime/cri/serve has the socket
 	"runtime/cri/images":                {max: 400, imports: "compose internal/checkpoint internal/singleflight logs"},
 	"runtime/cri/logread":               {max: 300, imports: "compose internal/pause internal/untrusted"},
 	"runtime/cri/logrotate":             {max: 300, imports: "internal/pause internal/runonce internal/untrusted runtime"},

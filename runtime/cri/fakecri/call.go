@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/internal/pause"
 	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
@@ -96,19 +97,12 @@ func (r *Runtime) begin(ctx context.Context) error {
 	return nil
 }
 
-// pause waits for d or until the call is canceled.
-func pause(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return nil
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
+// wait waits for d or until the call is canceled.
+func wait(ctx context.Context, d time.Duration) error {
+	if pause.For(ctx, d) != nil {
 		return ended(ctx)
 	}
+	return nil
 }
 
 // down reports whether the daemon went down during the call.

@@ -90,7 +90,7 @@ func (r *Runtime) exec(ctx context.Context, id string, cmd []string, s runtime.S
 		case <-ctx.Done():
 		}
 	}()
-	code, err := r.answer(ctx, c, cmd, complete(s))
+	code, err := r.answer(ctx, c, cmd, fake.Streams(s))
 	switch {
 	case context.Cause(ctx) == errEnded:
 		return codeKill, nil
@@ -114,23 +114,6 @@ func (r *Runtime) running(what, id string) (*container, <-chan struct{}, error) 
 	return c, c.goneLocked(), nil
 }
 
-// complete replaces nil streams: by an empty input, and outputs that discard.
-func complete(s runtime.Streams) runtime.Streams {
-	if s.Stdin == nil {
-		s.Stdin = strings.NewReader("")
-	}
-	if s.Stdout == nil {
-		s.Stdout = io.Discard
-	}
-	switch {
-	case s.TTY:
-		s.Stderr = s.Stdout
-	case s.Stderr == nil:
-		s.Stderr = io.Discard
-	}
-	return s
-}
-
 // answer runs a command as specified by the behavior of the container.
 func (r *Runtime) answer(ctx context.Context, c *container, cmd []string, s runtime.Streams) (int32, error) {
 	if do := c.behavior.Exec; do != nil {
@@ -151,7 +134,7 @@ func (r *Runtime) answer(ctx context.Context, c *container, cmd []string, s runt
 	c.ruled[i]++
 	fails := c.ruled[i] <= rule.Fails
 	r.mu.Unlock()
-	if err := pause(ctx, rule.Takes); err != nil {
+	if err := wait(ctx, rule.Takes); err != nil {
 		return 0, err
 	}
 	_, err := io.WriteString(s.Stdout, rule.Stdout)

@@ -37,7 +37,7 @@ func (r *Runtime) PullImage(ctx context.Context, spec *runtimeapi.ImageSpec, aut
 		if err != nil {
 			return "", err
 		}
-		err = pause(ctx, time.Until(p.ends))
+		err = wait(ctx, time.Until(p.ends))
 		r.mu.Lock()
 		defer r.unlock()
 		p.waiting--

@@ -27,7 +27,7 @@ func (r *Runtime) StartContainer(ctx context.Context, containerID string) error 
 		if err != nil {
 			return err
 		}
-		err = pause(ctx, c.behavior.StartDelay)
+		err = wait(ctx, c.behavior.StartDelay)
 		r.mu.Lock()
 		defer r.unlock()
 		if down(ctx) || c.starting != start { // the start was abandoned

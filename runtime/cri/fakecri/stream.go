@@ -10,6 +10,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // Attach returns Unimplemented like Exec.
@@ -114,7 +115,7 @@ func (r *Runtime) StreamAttach(ctx context.Context, containerID string, s runtim
 		if in := s.Stdin; in != nil {
 			go func() { _, _ = io.Copy(io.Discard, in) }()
 		}
-		s = complete(s)
+		s = fake.Streams(s)
 		err = r.follow(ctx, c, func(line string, stderr bool) error {
 			out := s.Stdout
 			if stderr {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/test/cloud"
 )
 
@@ -23,7 +24,7 @@ type Cloud struct {
 	Fault func(call string, done bool) error
 
 	mu       sync.Mutex
-	programs map[string]Program
+	programs map[string]fake.Behavior
 	launched map[string]int // number of processes by image
 	machines []*machine
 	watchers map[*watcher]struct{}

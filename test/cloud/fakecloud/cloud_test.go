@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/test/cloud"
 	"github.com/kubeparts/kubeparts/test/cloud/fakecloud"
 )
@@ -45,7 +46,7 @@ func TestATokenCreatesOneMachine(t *testing.T) {
 func TestOfTwoStopsTheLaterOnesGraceCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := new(fakecloud.Cloud)
-		c.Behave("stubborn", fakecloud.Program{Stubborn: true})
+		c.Behave("stubborn", fake.Behavior{IgnoreTERM: true})
 		id, err := c.CreateMachine(t.Context(), cloud.NewMachine{})
 		require.NoError(t, err)
 		require.NoError(t, c.StartProcess(t.Context(), id, cloud.NewProcess{Image: "stubborn"}))

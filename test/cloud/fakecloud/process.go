@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/test/cloud"
 )
 
@@ -16,40 +17,23 @@ const (
 	exitKILL = 137
 )
 
-// A Program is the behavior of the processes of an image. The zero value runs until it
-// receives TERM and exits immediately.
-type Program struct {
-	// After is when it exits with Code and Message. Zero: it does not.
-	After   time.Duration
-	Code    int32
-	Message string
-
-	// Crashes limits After to the first so many processes. Zero means no limit.
-	Crashes int
-
-	// Stop is the time from TERM to its exit. If Stubborn is set it ignores TERM.
-	Stop     time.Duration
-	Stubborn bool
-
-	// Missing makes the image not exist.
-	Missing bool
-}
-
-// Behave sets the behavior of the processes of an image that are started from now on.
-func (c *Cloud) Behave(image string, p Program) {
+// Behave sets the behavior of the processes of an image that are started from now on. The options
+// fail, exit, oom, message, crashes, stop and ignoreTERM have an effect; an image whose processes
+// fail does not exist.
+func (c *Cloud) Behave(image string, b fake.Behavior) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.programs == nil {
-		c.programs, c.launched = map[string]Program{}, map[string]int{}
+		c.programs, c.launched = map[string]fake.Behavior{}, map[string]int{}
 	}
-	c.programs[image] = p
+	c.programs[image] = b
 }
 
 type process struct {
 	cloud.Process
 	token   string
 	machine *machine
-	program Program
+	program fake.Behavior
 	up      chan struct{} // closed when no longer starting
 	ended   chan struct{} // closed when terminated
 	termed  bool          // TERM was sent
@@ -70,7 +54,7 @@ func (c *Cloud) StartProcess(ctx context.Context, id string, start cloud.NewProc
 		switch {
 		case m.State == cloud.Ended:
 			return nil, fmt.Errorf("machine %s is stopped", id)
-		case program.Missing:
+		case program.Fail != nil:
 			return nil, fmt.Errorf("image %s: %w", start.Image, cloud.ErrNoImage)
 		}
 		p := &process{token: start.Token, machine: m, program: program, up: make(chan struct{}), ended: make(chan struct{})}
@@ -94,11 +78,12 @@ func (c *Cloud) launchLocked(p *process) {
 		p.State, p.Started = cloud.Running, time.Now()
 		close(p.up)
 		c.changedLocked(p.machine)
-		if p.program.After <= 0 {
+		e := p.program.Exit
+		if e == nil {
 			return
 		}
-		if c.launched[p.Image]++; p.program.Crashes == 0 || c.launched[p.Image] <= p.program.Crashes {
-			c.exitAfter(p.program.After, p, p.program.Code, p.program.Message)
+		if c.launched[p.Image]++; e.Crashes == 0 || c.launched[p.Image] <= e.Crashes {
+			c.exitAfter(e.After, p, e.Code, e.Message)
 		}
 	})
 }
@@ -146,11 +131,11 @@ func (c *Cloud) StopProcess(ctx context.Context, id string, grace time.Duration)
 		default:
 			p.kill = c.exitAfter(grace, p, exitKILL, "")
 			switch {
-			case p.termed || p.program.Stubborn:
-			case p.program.Stop <= 0:
+			case p.termed || p.program.IgnoreTERM:
+			case p.program.StopDelay <= 0:
 				c.exitLocked(p, exitTERM, "")
 			default:
-				c.exitAfter(p.program.Stop, p, exitTERM, "")
+				c.exitAfter(p.program.StopDelay, p, exitTERM, "")
 			}
 			p.termed = true
 		}
