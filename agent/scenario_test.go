@@ -43,8 +43,7 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata/sc
 //	evict NAME REASON MESSAGE      the agent evicts it
 //	exit NAME CONTAINER CODE       a container exits; crash NAME: all of it does, as in a reboot
 //	hang NAME CONTAINER            it ignores TERM from now on
-//	slow CONTAINER SECONDS         containers of this name take so long to start
-//	no-image CONTAINER | image CONTAINER   they cannot be started, or can again
+//	container NAME OPTION...       containers of this name behave so (package runtime/fake)
 //	stop-agent | start-agent       its containers keep running
 //	sink-away | sink-back          the sink rejects statuses, or accepts them again
 //	advance SECONDS                time passes
@@ -232,14 +231,10 @@ func (s *scenarios) do(c *script.Command) error {
 		s.runtime.Crash(uid)
 	case "hang":
 		return s.runtime.Hang(uid, c.Arg(2))
-	case "slow":
-		wait, err := c.Seconds(2)
-		s.runtime.Behave(c.Arg(1), fake.Behavior{StartDelay: wait})
+	case "container":
+		b, err := fake.ParseBehavior(strings.Join(c.Words[2:], " "))
+		s.runtime.Behave(c.Arg(1), b)
 		return err
-	case "no-image":
-		s.runtime.Behave(c.Arg(1), fake.Behavior{Fail: &fake.Failure{Reason: "ErrImagePull", Message: "no such image"}})
-	case "image":
-		s.runtime.Behave(c.Arg(1), fake.Behavior{})
 	case "sink-away", "sink-back":
 		s.mu.Lock()
 		defer s.mu.Unlock()

@@ -89,7 +89,7 @@ func (h *Handler) usage(ctx context.Context) (map[string]statsapi.PodStats, erro
 	return usage, nil
 }
 
-// ownMemory returns how much memory that no file backs this process has; "" on systems
+// ownMemory returns how much anonymous and how much resident memory this process has; "" on systems
 // without /proc.
 func ownMemory() string {
 	statm, err := os.ReadFile("/proc/self/statm")
@@ -100,5 +100,6 @@ func ownMemory() string {
 	if _, err := fmt.Sscan(string(statm), &size, &resident, &shared); err != nil {
 		return ""
 	}
-	return fmt.Sprintf("%d MiB of memory", (resident-shared)*int64(os.Getpagesize())>>20)
+	mebibytes := func(pages int64) int64 { return pages * int64(os.Getpagesize()) >> 20 }
+	return fmt.Sprintf("%d MiB of anonymous memory (%d MiB resident)", mebibytes(resident-shared), mebibytes(resident))
 }

@@ -70,7 +70,7 @@ func needsTimer(b *fake.Behavior) bool {
 const pullDuration = time.Second
 
 // startedAt returns the behavior of a start, the given time since the first attempt: it does
-// not fail after Failure.For, and the failure has the message and reason of a node.
+// not fail after Failure.For, and a failed pull has the message and the reason of a node.
 func startedAt(b *fake.Behavior, c *v1.Container, since time.Duration) *fake.Behavior {
 	f := b.Fail
 	if f == nil {
@@ -81,9 +81,7 @@ func startedAt(b *fake.Behavior, c *v1.Container, since time.Duration) *fake.Beh
 	case f.For > 0 && since >= f.For:
 		out.Fail = nil
 	case f.Reason != "ErrImagePull":
-		if f.Message == "" {
-			out.Fail = &fake.Failure{Reason: f.Reason, Message: "failure specified by its behavior"}
-		}
+		return b
 	case since < pullDuration:
 		out.Fail = &fake.Failure{Reason: f.Reason, Message: fmt.Sprintf("failed to pull image %q: not found", c.Image)}
 	default:

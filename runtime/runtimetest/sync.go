@@ -204,7 +204,7 @@ func (s *syncing) start(ctx context.Context, st plan.Start) runtime.Action {
 	}
 	b := r.behavior(s.req.Pod, c)
 	if b.Fail != nil {
-		return fail(b.Fail.Reason, "%s", b.Fail.Message)
+		return fail(b.Fail.Reason, "%s", cmp.Or(b.Fail.Message, "failure specified by its behavior"))
 	}
 	if err := pause.For(ctx, b.StartDelay); err != nil {
 		a.Err, a.Reason, a.Message = err, "CreateContainerError", err.Error()

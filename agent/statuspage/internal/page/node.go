@@ -10,7 +10,7 @@ type Node struct {
 	At      time.Time
 	Started time.Time // of the agent
 
-	// Agent is the usage of the agent itself: "31 MiB of memory".
+	// Agent is the usage of the agent itself: "31 MiB of anonymous memory (70 MiB resident)".
 	Agent string
 
 	Checks     []Check
