@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // Behaviors maps names of containers, in any pod, and of images to the behavior of
@@ -77,6 +78,9 @@ func statements(text string) func(yield func(int, string) bool) {
 }
 
 func (s *Script) parseLine(line string) error {
+	if strings.ContainsFunc(line, func(r rune) bool { return unicode.IsSpace(r) && r != ' ' && r != '\t' }) {
+		return errors.New("white space other than blanks and tabs")
+	}
 	words, err := split(line, separators)
 	if err != nil || len(words) == 0 {
 		return err

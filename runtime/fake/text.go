@@ -204,10 +204,10 @@ func text[T any](name string, field func(*T) *string) option[T] {
 
 // quote quotes s if it has special characters.
 func quote(s string) string {
-	plain := func(r rune) bool {
+	special := func(r rune) bool {
 		return r < 'a' && !(r >= 'A' && r <= 'Z') && !strings.ContainsRune("0123456789-_./:%+*", r) || r > 'z'
 	}
-	if s == "" || strings.ContainsFunc(s, plain) {
+	if s == "" || strings.ContainsFunc(s, special) {
 		return strconv.Quote(s)
 	}
 	return s

@@ -37,7 +37,7 @@ type container struct {
 
 	resources *runtimeapi.ContainerResources // as of the last update
 
-	ruled   map[int]int // number of uses of its ExecRules
+	ruled   map[int]int // number of uses of its Behavior.Commands
 	cpuUsed uint64      // core-nanoseconds up to the last stats call
 	log     *logFile    // nil if it has none or does not run
 	serving *serving    // nil in the same cases
