@@ -20,8 +20,8 @@ var (
 // Image returns the name of the image of containers with a behavior.
 func Image(b fake.Behavior) string { return imageName + toTag.Replace(b.String()) }
 
-// imageBehavior returns the behavior of containers with an image.
-func imageBehavior(image string) (fake.Behavior, error) {
+// ImageBehavior returns the behavior of containers with an image that [Image] has named.
+func ImageBehavior(image string) (fake.Behavior, error) {
 	return fake.ParseBehavior(fromTag.Replace(strings.TrimPrefix(image, imageName)))
 }
 
@@ -31,8 +31,8 @@ func parseBehavior(text string) (fake.Behavior, error) {
 	if err != nil {
 		return b, err
 	}
-	if again, err := imageBehavior(Image(b)); err != nil || again.String() != b.String() || strings.ContainsRune(b.String(), 'µ') {
+	if again, err := ImageBehavior(Image(b)); err != nil || again.String() != b.String() || strings.ContainsRune(b.String(), 'µ') {
 		return b, errors.New("cannot be the tag of an image")
 	}
-	return b, b.Only("start", "exit", "oom", "crashes", "stop", "ignoreTERM", "ready", "started", "unhealthy", "liveness", "version")
+	return b, b.Only("start", "exit", "oom", "reason", "crashes", "stop", "ignoreTERM", "ready", "started", "unhealthy", "liveness", "version")
 }

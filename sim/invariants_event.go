@@ -197,7 +197,7 @@ func startsSlowly(p *podTruth) bool {
 		return true
 	}
 	for _, c := range slices.Concat(p.spec.Spec.InitContainers, p.spec.Spec.Containers) {
-		if does, err := imageBehavior(c.Image); err != nil || does.StartDelay > 0 {
+		if does, err := ImageBehavior(c.Image); err != nil || does.StartDelay > 0 {
 			return true
 		}
 	}

@@ -119,7 +119,7 @@ func promptSync(t *truth) func(*Entry) string {
 // stopsSlowly reports whether a container of the pod ignores TERM or has a StopDelay.
 func stopsSlowly(p *podTruth) bool {
 	for _, c := range slices.Concat(p.spec.Spec.InitContainers, p.spec.Spec.Containers) {
-		if does, err := imageBehavior(c.Image); err != nil || does.IgnoreTERM || does.StopDelay > 0 {
+		if does, err := ImageBehavior(c.Image); err != nil || does.IgnoreTERM || does.StopDelay > 0 {
 			return true
 		}
 	}

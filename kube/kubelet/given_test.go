@@ -31,6 +31,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/containers/containerstest"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
@@ -84,7 +85,7 @@ func get(t *testing.T, k *kubelet.Kubelet, path string) (int, string) {
 
 func TestANodeOverABackend(t *testing.T) {
 	api, backend := new(apitest.Server), new(containerstest.Backend)
-	backend.Behave("web:1", containerstest.Behavior{Exec: func(_ context.Context, cmd []string, s runtime.Streams) (int32, error) {
+	backend.Behave("web:1", fake.Behavior{Exec: func(_ context.Context, cmd []string, s runtime.Streams) (int32, error) {
 		_, err := fmt.Fprintf(s.Stdout, "%s on the machine", strings.Join(cmd, " "))
 		return 0, err
 	}})

@@ -21,6 +21,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/containers"
 	"github.com/kubeparts/kubeparts/runtime/containers/containerstest"
 	"github.com/kubeparts/kubeparts/runtime/cri"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/status"
 )
 
@@ -36,7 +37,7 @@ type machineNode struct {
 	reported map[types.UID][]v1.PodStatus
 }
 
-func startMachines(t *testing.T, behaviors map[string]containerstest.Behavior) *machineNode {
+func startMachines(t *testing.T, behaviors map[string]fake.Behavior) *machineNode {
 	dir, below := t.TempDir(), new(containerstest.Backend)
 	for image, b := range behaviors {
 		below.Behave(image, b)
@@ -80,7 +81,7 @@ func (n *machineNode) last(t *testing.T, uid types.UID) v1.PodStatus {
 // StartedAt is now at each poll; lastTransitionTime is renewed at each poll.
 func TestMistakeTimesOfThePoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := startMachines(t, map[string]containerstest.Behavior{"web:1": {StartDelay: 2 * time.Second}})
+		n := startMachines(t, map[string]fake.Behavior{"web:1": {StartDelay: 2 * time.Second}})
 		begun := time.Now()
 		require.NoError(t, n.CreatePod(t.Context(), web("a")))
 		time.Sleep(10 * time.Second)
@@ -101,7 +102,7 @@ func TestMistakeTimesOfThePoll(t *testing.T) {
 // One container that exits fails the pod, although its restart policy is Always.
 func TestMistakeAnExitFailsThePod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := startMachines(t, map[string]containerstest.Behavior{"web:1": {RunFor: 3 * time.Second, ExitCode: 7}})
+		n := startMachines(t, map[string]fake.Behavior{"web:1": {Exit: &fake.Exit{After: 3 * time.Second, Code: 7}}})
 		require.NoError(t, n.CreatePod(t.Context(), web("a")))
 		time.Sleep(time.Minute)
 		for _, s := range n.all("a") {
@@ -117,7 +118,7 @@ func TestMistakeAnExitFailsThePod(t *testing.T) {
 // DeletePod reports Succeeded, whatever happened.
 func TestMistakeADeletedPodHasSucceeded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := startMachines(t, map[string]containerstest.Behavior{"web:1": {Stubborn: true}})
+		n := startMachines(t, map[string]fake.Behavior{"web:1": {IgnoreTERM: true}})
 		require.NoError(t, n.CreatePod(t.Context(), web("a")))
 		time.Sleep(5 * time.Second)
 		require.NoError(t, n.DeletePod(t.Context(), deleted(web("a"))))
@@ -134,7 +135,7 @@ func TestMistakeADeletedPodHasSucceeded(t *testing.T) {
 // Pods are identified by name: the new pod has the state of the old one, or the old machine runs on.
 func TestMistakePodsByName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := startMachines(t, map[string]containerstest.Behavior{"web:1": {StopDelay: 10 * time.Second}})
+		n := startMachines(t, map[string]fake.Behavior{"web:1": {StopDelay: 10 * time.Second}})
 		require.NoError(t, n.CreatePod(t.Context(), web("a")))
 		time.Sleep(5 * time.Second)
 		require.NoError(t, n.DeletePod(t.Context(), deleted(web("a"))))
@@ -153,7 +154,7 @@ func TestMistakeProbesEveryTenSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		var at []time.Time
-		n := startMachines(t, map[string]containerstest.Behavior{"web:1": {Exec: func(context.Context, []string, runtime.Streams) (int32, error) {
+		n := startMachines(t, map[string]fake.Behavior{"web:1": {Exec: func(context.Context, []string, runtime.Streams) (int32, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			at = append(at, time.Now())

@@ -144,7 +144,7 @@ func filed() *v1.Pod {
 }
 
 func copyingConfig(t *testing.T) (containers.Config, *copying) {
-	below := &copying{Backend: fake(nil)}
+	below := &copying{Backend: newFake(nil)}
 	cfg := configOf(t, below)
 	cfg.Support = containers.Support{Files: true}
 	return cfg, below

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeparts/kubeparts/prober"
-	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/sim"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -53,24 +53,16 @@ func (s Step) pod() *v1.Pod {
 // ephemeral returns the container of a step that attaches one.
 func (s Step) ephemeral() v1.EphemeralContainer {
 	return v1.EphemeralContainer{EphemeralContainerCommon: v1.EphemeralContainerCommon{
-		Name: s.Container, Image: s.Behavior.Image(), ImagePullPolicy: v1.PullIfNotPresent,
+		Name: s.Container, Image: sim.Image(s.Behavior), ImagePullPolicy: v1.PullIfNotPresent,
 		TerminationMessagePolicy: v1.TerminationMessageReadFile, TerminationMessagePath: v1.TerminationMessagePathDefault,
 	}}
 }
 
-// behaviors returns how the containers of a scenario run, by their images.
-func (s Scenario) behaviors() fakecri.Behaviors {
-	out := fakecri.Behaviors{Images: map[string]fakecri.Behavior{}}
-	add := func(b sim.Behavior) {
-		does := fakecri.Behavior{
-			StartDelay: b.StartDelay, StopDelay: b.StopDelay, IgnoreTerm: b.Stubborn,
-			OOM: b.OOM && b.Code != 0,
-		}
-		if b.Exits {
-			// Zero would mean that it runs.
-			does.RunFor, does.ExitCode, does.Crashes = max(b.ExitAfter, time.Millisecond), b.Code, b.Times
-		}
-		out.Images[b.Image()] = does
+// behaviors returns how the containers of a scenario run, by their images. The probes are those of a machine.
+func (s Scenario) behaviors() fake.Behaviors {
+	out := fake.Behaviors{Images: map[string]fake.Behavior{}}
+	add := func(b fake.Behavior) {
+		out.Images[sim.Image(b)] = fake.Behavior{StartDelay: b.StartDelay, StopDelay: b.StopDelay, IgnoreTERM: b.IgnoreTERM, Exit: b.Exit}
 	}
 	for _, step := range s {
 		if step.Do == sim.Change {
@@ -85,55 +77,46 @@ func (s Scenario) behaviors() fakecri.Behaviors {
 
 // passes reports whether a probe of a container succeeds at a time after its start.
 func passes(image string, kind string, age time.Duration) bool {
-	b, err := sim.ParseBehavior(image)
+	b, err := sim.ImageBehavior(image)
 	switch {
 	case err != nil:
 		return true
 	case kind == prober.Startup.String():
-		return age >= b.UpAfter
+		return age >= b.StartedAfter
 	case kind == prober.Readiness.String():
 		return age >= b.ReadyAfter
 	}
-	return b.SickAfter == 0 || age < b.SickAfter
+	return b.UnhealthyAfter == 0 || age < b.UnhealthyAfter
 }
 
 // becomesSick reports whether a liveness probe of a pod fails sooner or later.
 func becomesSick(pod *v1.Pod) bool {
 	return slices.ContainsFunc(slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers), func(c v1.Container) bool {
-		b, err := sim.ParseBehavior(c.Image)
-		return err == nil && b.SickAfter > 0
+		b, err := sim.ImageBehavior(c.Image)
+		return err == nil && b.UnhealthyAfter > 0
 	})
 }
 
-// exitReason returns the reason of an exit that the runtime reports: a process in the container may have
-// been killed for lack of memory although the container exited with 0.
-func exitReason(image string, code int32, reason string) string {
-	if b, err := sim.ParseBehavior(image); err == nil && b.OOM && code == b.Code {
-		return "OOMKilled"
-	}
-	return reason
-}
-
 // criFault returns the fault of a step for a call of the CRI; false if the step has none for it.
-func (s Step) criFault(c fakecri.Call) (fakecri.Fault, bool) {
+func (s Step) criFault(c fake.Call) (fake.Fault, bool) {
 	if s.Do != sim.Fault || s.Calls != c.Method && s.Calls != criCalls {
-		return fakecri.Fault{}, false
+		return fake.Fault{}, false
 	}
 	failed := status.Error(codes.Unavailable, "fault of the scenario")
 	switch s.Kind {
 	case sim.Error:
-		return fakecri.Fault{Err: failed}, true
+		return fake.Fault{Err: failed}, true
 	case sim.Lost:
-		return fakecri.Fault{Lost: true, Err: failed}, true
+		return fake.Fault{Lost: true, Err: failed}, true
 	case sim.Slow:
-		return fakecri.Fault{Delay: s.Delay}, true
+		return fake.Fault{Delay: s.Delay}, true
 	case sim.Hung:
-		return fakecri.Fault{Hang: true}, true
+		return fake.Fault{Hang: true}, true
 	}
 	if slices.Contains([]string{"ListContainers", "ListPodSandbox"}, c.Method) {
-		return fakecri.Fault{Stale: s.Delay}, true
+		return fake.Fault{Stale: s.Delay}, true
 	}
-	return fakecri.Fault{}, false
+	return fake.Fault{}, false
 }
 
 // containerID returns the ID of a container as in the status of a pod.

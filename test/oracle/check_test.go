@@ -152,13 +152,13 @@ var planted = map[string]func(p *tape){
 		p.status(v1.PodRunning, has(v1.PodReady, v1.ConditionTrue, 1), has(v1.ContainersReady, v1.ConditionTrue, 1), with(exited("a", 1)))
 	},
 	"ready-implies-started": func(p *tape) {
-		p.step("0s add web main:c=run_up-5s")
+		p.step("0s add web main:c=started=5s")
 		c := running("a")
 		c.Started, c.Ready = new(false), true
 		p.status(v1.PodRunning, with(c))
 	},
 	"initializing-is-pending": func(p *tape) {
-		p.step("0s add web init:i=exit-0-1s main:c=run")
+		p.step("0s add web init:i=exit=0@1s main:c=run")
 		p.status(v1.PodRunning, has(v1.PodInitialized, v1.ConditionFalse, 1))
 	},
 	"phase-never-regresses": func(p *tape) {
@@ -190,14 +190,14 @@ var planted = map[string]func(p *tape){
 		p.status(v1.PodRunning, with(exited("a", 2)))
 	},
 	"succeeded-means-success": func(p *tape) {
-		p.step("0s add web policy=OnFailure main:c=run_sick-1s clean:c")
+		p.step("0s add web policy=OnFailure main:c=unhealthy=1s clean:c")
 		p.runs("c", "a", 0)
 		p.probe("a", "Liveness", 1)
 		p.container("c", "a", 0, "exited", stopped)
 		p.status(v1.PodSucceeded)
 	},
 	"failed-means-failure": func(p *tape) {
-		p.step("0s add web policy=Never main:c=exit-0-1s")
+		p.step("0s add web policy=Never main:c=exit=0@1s")
 		p.runs("c", "a", 0)
 		p.wait(time.Second)
 		p.container("c", "a", 0, "exited")
@@ -230,7 +230,7 @@ var planted = map[string]func(p *tape){
 		p.settle()
 	},
 	"terminal-when-done": func(p *tape) {
-		p.step("0s add web policy=Never init:i=exit-0-1s_oom main:c=run")
+		p.step("0s add web policy=Never init:i=exit=0@1s,reason=OOMKilled main:c=run")
 		p.runs("i", "a", 0)
 		p.container("i", "a", 0, "exited", func(c *Change) { c.Reason = "OOMKilled" })
 		p.status(v1.PodPending)
@@ -244,7 +244,7 @@ var planted = map[string]func(p *tape){
 		p.settle()
 	},
 	"grace-period-given": func(p *tape) {
-		p.step("0s add web grace=30 main:c=run_stubborn")
+		p.step("0s add web grace=30 main:c=ignoreTERM")
 		p.runs("c", "a", 0)
 		p.deleting(30)
 		p.wait(2 * time.Second)
@@ -273,7 +273,7 @@ var planted = map[string]func(p *tape){
 		p.runs("debug", "b", 1)
 	},
 	"restart-has-back-off": func(p *tape) {
-		p.step("0s add web policy=OnFailure init:i=exit-0-1s_oom main:c=run")
+		p.step("0s add web policy=OnFailure init:i=exit=0@1s,reason=OOMKilled main:c=run")
 		for n, id := range []string{"a", "b", "c", "d"} {
 			p.runs("i", id, uint32(n))
 			p.wait(time.Second)
@@ -304,7 +304,7 @@ var planted = map[string]func(p *tape){
 		p.sandbox("s2", "ready")
 	},
 	"restart-policy": func(p *tape) {
-		p.step("0s add web policy=Never main:c=exit-0-1s")
+		p.step("0s add web policy=Never main:c=exit=0@1s")
 		p.runs("c", "a", 0)
 		p.wait(time.Second)
 		p.container("c", "a", 0, "exited")
@@ -312,11 +312,11 @@ var planted = map[string]func(p *tape){
 		p.runs("c", "b", 1)
 	},
 	"init-order": func(p *tape) {
-		p.step("0s add web init:i=exit-0-1s main:c=run")
+		p.step("0s add web init:i=exit=0@1s main:c=run")
 		p.runs("c", "a", 0)
 	},
 	"back-off": func(p *tape) {
-		p.step("0s add web main:c=exit-1-1s")
+		p.step("0s add web main:c=exit=1@1s")
 		for n, id := range []string{"a", "b", "c"} {
 			p.runs("c", id, uint32(n))
 			p.wait(time.Second)
@@ -325,7 +325,7 @@ var planted = map[string]func(p *tape){
 		}
 	},
 	"terminal-phase-final": func(p *tape) {
-		p.step("0s add web policy=Never main:c=exit-0-1s")
+		p.step("0s add web policy=Never main:c=exit=0@1s")
 		p.status(v1.PodFailed)
 		p.status(v1.PodRunning)
 	},
@@ -353,13 +353,13 @@ var planted = map[string]func(p *tape){
 		p.gone()
 	},
 	"exit-codes-correct": func(p *tape) {
-		p.step("0s add web main:c=exit-1-1s")
+		p.step("0s add web main:c=exit=1@1s")
 		p.runs("c", "a", 0)
 		p.container("c", "a", 0, "exited", code(1))
 		p.status(v1.PodRunning, with(exited("a", 2)))
 	},
 	"reported-instance-never-older": func(p *tape) {
-		p.step("0s add web main:c=exit-1-1s")
+		p.step("0s add web main:c=exit=1@1s")
 		p.runs("c", "a", 0)
 		p.container("c", "a", 0, "exited", code(1))
 		p.wait(time.Second)
@@ -368,7 +368,7 @@ var planted = map[string]func(p *tape){
 		p.status(v1.PodRunning, with(exited("a", 1)))
 	},
 	"restart-count-increases": func(p *tape) {
-		p.step("0s add web main:c=exit-1-1s")
+		p.step("0s add web main:c=exit=1@1s")
 		p.runs("c", "a", 0)
 		p.container("c", "a", 0, "exited", code(1))
 		p.runs("c", "b", 0)
@@ -413,7 +413,7 @@ var planted = map[string]func(p *tape){
 		}
 	},
 	"finally-all-restarted": func(p *tape) {
-		p.step("0s add web main:c=exit-3-1s//3:RestartAllContainers main:d=run")
+		p.step("0s add web main:c=exit=3@1s//3:RestartAllContainers main:d=run")
 		p.runs("d", "d", 0)
 		p.runs("c", "a", 0)
 		p.wait(time.Second)
@@ -423,7 +423,7 @@ var planted = map[string]func(p *tape){
 		p.settle()
 	},
 	"back-off-resets": func(p *tape) {
-		p.step("0s add web main:c=exit-1-11m")
+		p.step("0s add web main:c=exit=1@11m")
 		p.wait(time.Minute)
 		p.runs("c", "a", 0)
 		p.wait(11 * time.Minute)
@@ -432,7 +432,7 @@ var planted = map[string]func(p *tape){
 		p.runs("c", "b", 1)
 	},
 	"unhealthy-restarted": func(p *tape) {
-		p.step("0s add web grace=1 main:c=run_sick-1s")
+		p.step("0s add web grace=1 main:c=unhealthy=1s")
 		p.status(v1.PodPending)
 		p.wait(time.Minute)
 		p.runs("c", "a", 0)
@@ -442,19 +442,19 @@ var planted = map[string]func(p *tape){
 		p.status(v1.PodRunning)
 	},
 	"finally-ready": func(p *tape) {
-		p.step("0s add web main:c=run_ready-1s")
+		p.step("0s add web main:c=ready=1s")
 		p.runs("c", "a", 0)
 		p.probe("a", "Readiness", 0)
 		p.status(v1.PodRunning, with(running("a")))
 		p.settle()
 	},
 	"startup-probe-first": func(p *tape) {
-		p.step("0s add web main:c=run_up-5s_ready-1s")
+		p.step("0s add web main:c=started=5s,ready=1s")
 		p.runs("c", "a", 0)
 		p.probe("a", "Readiness", 1)
 	},
 	"no-probe-after-exit": func(p *tape) {
-		p.step("0s add web main:c=run_ready-1s")
+		p.step("0s add web main:c=ready=1s")
 		p.wait(time.Minute)
 		p.runs("c", "a", 0)
 		p.container("c", "a", 0, "exited", code(1))
@@ -491,7 +491,7 @@ func TestEachInvariantFindsAPlantedViolation(t *testing.T) {
 // A pod that runs, is deleted and is gone violates nothing.
 func TestAnOrdinaryLifeViolatesNothing(t *testing.T) {
 	p := newTape(t)
-	p.step("0s add web grace=5 init:i=exit-0-1s main:c=run_ready-1s hook:c=1s")
+	p.step("0s add web grace=5 init:i=exit=0@1s main:c=ready=1s hook:c=1s")
 	p.status(v1.PodPending)
 	p.wait(time.Second)
 	p.call(Call{Method: "RunPodSandbox", ID: "s"})

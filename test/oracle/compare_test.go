@@ -12,7 +12,7 @@ import (
 func TestADifferenceIsThatOfTheKubeletThatViolatesAnInvariant(t *testing.T) {
 	run := func(end v1.PodPhase, twice bool) *Recording {
 		p := newTape(t)
-		p.step("0s add web policy=Never main:c=exit-0-1s")
+		p.step("0s add web policy=Never main:c=exit=0@1s")
 		p.runs("c", "a", 0)
 		p.wait(time.Second)
 		p.container("c", "a", 0, "exited")

@@ -11,6 +11,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/sim"
 )
 
@@ -101,9 +102,12 @@ func (d *drawing) shape() sim.Shape {
 			s.Containers = append(s.Containers, sim.Container{Kind: sim.Sidecar, Name: fmt.Sprint("s", i), Behavior: d.behavior(false)})
 			continue
 		}
-		b := sim.Behavior{Exits: true, ExitAfter: d.seconds(4), Version: 1 + d.IntN(99), OOM: d.chance(15)}
+		b := fake.Behavior{Exit: &fake.Exit{After: d.seconds(4)}, Version: 1 + d.IntN(99)}
+		if d.chance(15) {
+			b.Exit.Reason = fake.OOMKilled
+		}
 		if d.chance(6) {
-			b.Code = 1
+			b.Exit.Code = 1
 		}
 		s.Containers = append(s.Containers, sim.Container{Kind: sim.Init, Name: fmt.Sprint("i", i), Behavior: b})
 	}
@@ -117,17 +121,17 @@ func (d *drawing) shape() sim.Shape {
 	return s
 }
 
-func (d *drawing) behavior(ends bool) sim.Behavior {
-	b := sim.Behavior{Version: 1 + d.IntN(99)}
+func (d *drawing) behavior(ends bool) fake.Behavior {
+	b := fake.Behavior{Version: 1 + d.IntN(99)}
 	if ends {
-		b.Exits, b.ExitAfter, b.Code = true, d.seconds(12), choose[int32](d, 0, 0, 0, 1, 3)
+		b.Exit = &fake.Exit{After: d.seconds(12), Code: choose[int32](d, 0, 0, 0, 1, 3)}
 		if d.chance(4) {
-			b.Times = 1 + d.IntN(2)
+			b.Exit.Crashes = 1 + d.IntN(2)
 		}
 	}
 	switch d.IntN(12) {
 	case 0:
-		b.Stubborn = true
+		b.IgnoreTERM = true
 	case 1:
 		b.StopDelay = time.Duration(100+d.IntN(3000)) * time.Millisecond
 	case 2:
@@ -135,11 +139,11 @@ func (d *drawing) behavior(ends bool) sim.Behavior {
 	case 3, 4:
 		b.ReadyAfter = d.seconds(5)
 	case 5:
-		b.UpAfter = d.seconds(5)
+		b.StartedAfter = d.seconds(5)
 	case 6:
-		b.SickAfter = d.seconds(8)
+		b.UnhealthyAfter = d.seconds(8)
 	case 7:
-		b.Probed, b.ReadyAfter = true, d.seconds(3)
+		b.Liveness, b.ReadyAfter = true, d.seconds(3)
 	}
 	return b
 }
@@ -169,7 +173,7 @@ func (d *drawing) step(add Step, c sim.Container) Step {
 		s.Behavior.Version = 100 + d.IntN(9)
 	case 14:
 		s.Do, s.Attach, s.Container = sim.Change, true, "debug"
-		s.Behavior = sim.Behavior{Exits: true, ExitAfter: d.seconds(4), Code: choose[int32](d, 0, 1)}
+		s.Behavior = fake.Behavior{Exit: &fake.Exit{After: d.seconds(4), Code: choose[int32](d, 0, 1)}}
 	default:
 		s.Do, s.Grace = sim.Delete, choose[int64](d, 0, 1, 20)
 	}

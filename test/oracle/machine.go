@@ -8,12 +8,12 @@ import (
 	"sync"
 	"time"
 
-	"google.golang.org/protobuf/proto"
 	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	utilexec "k8s.io/utils/exec"
 
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // A machine is the CRI runtime of a scenario: a fakecri.Runtime that runs probes and hooks, and records
@@ -64,20 +64,20 @@ func (m *machine) onCall(n int, do func() bool) {
 }
 
 // fault returns the fault of a call.
-func (m *machine) fault(c fakecri.Call) fakecri.Fault {
+func (m *machine) fault(c fake.Call) fake.Fault {
 	if c.Method != "ExecSync" && !changes[c.Method] {
 		m.recorder.listed()
 	}
 	m.mu.Lock()
 	if m.exempt[c.ID] {
 		m.mu.Unlock()
-		return fakecri.Fault{}
+		return fake.Fault{}
 	}
 	m.calls++
 	n := m.calls
 	do := m.atCall[n]
 	delete(m.atCall, n)
-	fault := fakecri.Fault{}
+	fault := fake.Fault{}
 	for i, w := range m.windows {
 		f, ok := w.step.criFault(c)
 		if ok && time.Now().Before(w.until) && roll(m.seed, uint64(i), uint64(n)) < w.step.Percent {
@@ -87,7 +87,7 @@ func (m *machine) fault(c fakecri.Call) fakecri.Fault {
 	}
 	m.mu.Unlock()
 	if do != nil {
-		return fakecri.Fault{Lost: do(), Hang: true}
+		return fake.Fault{Lost: do(), Hang: true}
 	}
 	return fault
 }
@@ -156,7 +156,7 @@ func (m *machine) observe(c fakecri.Change) {
 	m.mu.Unlock()
 	m.recorder.add(Record{Change: &Change{
 		Pod: types.UID(c.Pod), Container: c.Container, ID: c.ID, Sandbox: c.Sandbox, Image: c.Image, Attempt: c.Attempt,
-		To: c.To.String(), ExitCode: c.ExitCode, Reason: exitReason(c.Image, c.ExitCode, c.Reason), Stopped: stopped && c.To == fakecri.Exited,
+		To: c.To.String(), ExitCode: c.ExitCode, Reason: c.Reason, Stopped: stopped && c.To == fakecri.Exited,
 	}})
 }
 
@@ -321,21 +321,4 @@ func (m *machine) hook(ctx context.Context, id, duration string) int32 {
 		}
 	}
 	return 0
-}
-
-// ContainerStatus reports the reason of an exit that the behavior specifies.
-func (m *machine) ContainerStatus(ctx context.Context, id string, verbose bool) (*runtimeapi.ContainerStatusResponse, error) {
-	resp, err := m.Runtime.ContainerStatus(ctx, id, verbose)
-	if err != nil || resp.GetStatus().GetState() != runtimeapi.ContainerState_CONTAINER_EXITED {
-		return resp, err
-	}
-	s, of := resp.GetStatus(), m.container(id)
-	if of == nil {
-		return resp, nil
-	}
-	if reason := exitReason(of.Config.GetImage().GetUserSpecifiedImage(), s.GetExitCode(), s.GetReason()); reason != s.GetReason() {
-		resp = proto.CloneOf(resp) // it is shared
-		resp.Status.Reason = reason
-	}
-	return resp, nil
 }

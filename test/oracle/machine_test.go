@@ -41,7 +41,7 @@ func onMachine(t *testing.T, text string, test func(t *testing.T, m *machine, s 
 }
 
 func TestProbesFollowTheBehavior(t *testing.T) {
-	onMachine(t, "0s add web main:c=run_up-2s_ready-3s_sick-5s", func(t *testing.T, m *machine, s Scenario) {
+	onMachine(t, "0s add web main:c=started=2s,ready=3s,unhealthy=5s", func(t *testing.T, m *machine, s Scenario) {
 		_, id := start(t, m, s[0])
 		results := func() (out [3]bool) {
 			for i, kind := range []string{"Startup", "Readiness", "Liveness"} {
@@ -81,7 +81,7 @@ func TestAHookEndsWithItsContainer(t *testing.T) {
 }
 
 func TestAnExitWithZeroMayBeForLackOfMemory(t *testing.T) {
-	onMachine(t, "0s add web main:c=exit-0-1s_oom", func(t *testing.T, m *machine, s Scenario) {
+	onMachine(t, "0s add web main:c=exit=0@1s,reason=OOMKilled", func(t *testing.T, m *machine, s Scenario) {
 		_, id := start(t, m, s[0])
 		time.Sleep(2 * time.Second)
 		resp, err := m.ContainerStatus(t.Context(), id, false)

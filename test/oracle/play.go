@@ -329,7 +329,7 @@ func (p *player) change(ctx context.Context, s Step) error {
 	}
 	var patch map[string]any
 	sub := []string{}
-	container := map[string]any{"name": s.Container, "image": s.Behavior.Image()}
+	container := map[string]any{"name": s.Container, "image": sim.Image(s.Behavior)}
 	switch {
 	case s.Attach:
 		patch, sub = map[string]any{"ephemeralContainers": []v1.EphemeralContainer{s.ephemeral()}}, []string{"ephemeralcontainers"}

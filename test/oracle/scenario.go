@@ -17,9 +17,9 @@ type Scenario []Step
 // A Step is one line of a scenario: a step of package sim, with words for what only a real kubelet
 // does.
 //
-//	0s add web policy=Never main:c=exit-0-5s hook:c=20s
+//	0s add web policy=Never main:c=exit=0@5s hook:c=20s
 //	2s fault PullImage kind=slow delay=10s for=30s
-//	3s attach web/debug does=exit-0-1s
+//	3s attach web/debug does=exit=0@1s
 //	4s remove web/debug
 //
 // The calls of a fault are a method of the CRI, "cri" for all of them, or "api" for all requests to the

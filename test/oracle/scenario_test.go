@@ -17,9 +17,9 @@ import (
 )
 
 func TestScenariosAreParsedAndPrinted(t *testing.T) {
-	const text = `0s add web policy=Never grace=5 init:i=exit-0-1s main:c=run_up-3s hook:c=20s clean:c
+	const text = `0s add web policy=Never grace=5 init:i=exit=0@1s main:c=started=3s hook:c=20s clean:c
 2s fault PullImage kind=slow for=8s delay=6s
-3s attach web/debug does=exit-0-1s
+3s attach web/debug does=exit=0@1s
 4s kill calls=3 when=after down=2s
 5s remove web/debug
 `
@@ -110,21 +110,21 @@ func TestTheScenariosAreShort(t *testing.T) {
 
 func TestShrinkFindsTheStepsThatMatter(t *testing.T) {
 	s := draw(3, drawOptions{pods: 30, duration: 30 * time.Second})
-	s = append(s, mustParse(t, "40s add bad policy=Never init:i=exit-0-1s_oom main:c=run_ready-2s main:d=run hook:d=1s", "41s crash bad", "41s kill down=1s")...)
+	s = append(s, mustParse(t, "40s add bad policy=Never init:i=exit=0@1s,reason=OOMKilled main:c=ready=2s main:d=run hook:d=1s", "41s crash bad", "41s kill down=1s")...)
 	plays := 0
 	tries := func(candidates []Scenario) int {
 		for i, c := range candidates {
 			plays++
 			text := c.String()
-			if strings.Contains(text, "init:i=exit-0-1s_oom") && strings.Contains(text, "kill down=1s") {
+			if strings.Contains(text, "init:i=exit=0@1s,reason=OOMKilled") && strings.Contains(text, "kill down=1s") {
 				return i
 			}
 		}
 		return -1
 	}
-	assert.Equal(t, "40s add bad policy=Never init:i=exit-0-1s_oom\n41s kill down=1s\n", shrink(s, "bad", tries).String())
+	assert.Equal(t, "40s add bad policy=Never init:i=exit=0@1s,reason=OOMKilled\n41s kill down=1s\n", shrink(s, "bad", tries).String())
 	assert.Less(t, plays, 40, "a play takes minutes")
-	assert.Equal(t, "40s add bad policy=Never init:i=exit-0-1s_oom\n41s kill down=1s\n", shrink(s, "", tries).String(), "without the name of a pod")
+	assert.Equal(t, "40s add bad policy=Never init:i=exit=0@1s,reason=OOMKilled\n41s kill down=1s\n", shrink(s, "", tries).String(), "without the name of a pod")
 
 	never := func([]Scenario) int { return -1 }
 	assert.Equal(t, s.String(), shrink(s, "bad", never).String())

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/sim"
 	"github.com/kubeparts/kubeparts/test/internal/cli"
 )
@@ -71,8 +72,11 @@ func simpler(s Scenario) (out []Scenario) {
 			if _, hooked := step.Hooks[name]; !hooked && len(step.Shape.Containers) > 1 {
 				vary(i, func(v *Step) { v.Shape.Containers = slices.Delete(v.Shape.Containers, n, n+1) })
 			}
-			plain := sim.Behavior{Exits: step.Shape.Containers[n].Behavior.Exits, ExitAfter: step.Shape.Containers[n].Behavior.ExitAfter, Code: step.Shape.Containers[n].Behavior.Code}
-			if plain != step.Shape.Containers[n].Behavior {
+			plain := fake.Behavior{}
+			if exit := step.Shape.Containers[n].Behavior.Exit; exit != nil {
+				plain.Exit = &fake.Exit{After: exit.After, Code: exit.Code}
+			}
+			if plain.String() != step.Shape.Containers[n].Behavior.String() {
 				vary(i, func(v *Step) { v.Shape.Containers[n].Behavior = plain })
 			}
 		}
