@@ -100,7 +100,7 @@ var importLimits = map[string]importLimit{
 	"kube/controllers":                  {max: 1650, allow: "k8s.io/client-go k8s.io/kubernetes"},                          // mostly what the pod garbage collector imports for one function of the kubelet, and kube-scheduler
 	"kube/controllers/apiserver":        {max: 1650, imports: "kube/apitest", allow: "k8s.io/client-go k8s.io/kubernetes"}, // the plugins of admission, with CEL, and the strategies and printers of all kinds
 	"kube/csimigration":                 {max: 300, imports: "volume"},
-	"kube/fakenode":                     {max: 640, imports: "admission agent cm/dra cm/state kube/client kube/node podsource podsource/manifest podworker podworker/pipeline runtime runtime/runtimetest scheduler status", allow: "k8s.io/client-go testing"}, // no gRPC
+	"kube/fakenode":                     {max: 640, imports: "admission agent cm/dra cm/state kube/client kube/node podsource podsource/manifest podworker podworker/pipeline runtime runtime/fake runtime/runtimetest scheduler status", allow: "k8s.io/client-go testing"}, // no gRPC
 	"kube/internal/conformance":         {max: 200},
 	"kube/internal/pause":               {max: 50},
 	"kube/internal/podlog":              {max: 280, imports: "runtime/cri/logread"},
@@ -133,7 +133,7 @@ var importLimits = map[string]importLimit{
 	"prober/grpcprobe":                  {max: 400, imports: "prober runtime"},
 	"runtime":                           {max: 300},
 	"runtime/containers":                {max: 410, imports: "compose internal/checkpoint internal/podspec runtime runtime/cri runtime/cri/podconfig"},                                                                                                                                                           // the engine
-	"runtime/containers/containerstest": {max: 415, imports: "runtime runtime/containers", allow: "testing"},                                                                                                                                                                                                     // the suite
+	"runtime/containers/containerstest": {max: 416, imports: "internal/pause runtime runtime/containers runtime/fake", allow: "testing"},                                                                                                                                                                         // the suite
 	"runtime/cri":                       {max: 409, imports: "allocation cm/cgroups compose internal/checkpoint internal/conceal internal/podhttp internal/podspec internal/untrusted logs podenv runtime runtime/cri/credentials runtime/cri/images runtime/cri/plan runtime/cri/podconfig runtime/cri/userns"}, // the types of the CRI and of credential providers import gRPC; golang.org/x/time/rate
 	"runtime/cri/credentials":           {max: 300, imports: "compose internal/singleflight"},
 	"runtime/cri/fakecri":               {max: 400, imports: "internal/pause runtime runtime/fake"}, // the types of the CRI import gRPC; runtime/cri/serve has the socket
@@ -147,9 +147,10 @@ var importLimits = map[string]importLimit{
 	"runtime/cri/streaming":             {max: 300, imports: "runtime"},
 	"runtime/cri/streamserver":          {max: 300, imports: "internal/gate runtime"},
 	"runtime/cri/userns":                {max: 300, imports: "internal/checkpoint"},
+	"runtime/fake":                      {max: 300, imports: "internal/pause runtime"},
 	"runtime/process":                   {max: 400, imports: "compose internal/dirlock internal/untrusted internal/usernamespace runtime"}, // the types of the CRI import gRPC
 	"runtime/resolved":                  {max: 410, imports: "internal/podspec podenv runtime runtime/cri/credentials runtime/cri/podconfig volume/payload volume/token"},
-	"runtime/runtimetest":               {max: 300, imports: "compose internal/pause internal/podspec runtime runtime/cri/plan", allow: "testing"}, // the suite requires a *testing.T
+	"runtime/runtimetest":               {max: 300, imports: "compose internal/pause internal/podspec runtime runtime/cri/plan runtime/fake", allow: "testing"}, // the suite requires a *testing.T
 	"scheduler":                         {max: 300, imports: "internal/podspec"},
 	"shutdown":                          {max: 300, imports: "compose internal/checkpoint internal/podspec internal/runonce runtime"},
 	"shutdown/logind":                   {max: 300, imports: "internal/checkpoint shutdown"},
@@ -168,7 +169,7 @@ var importLimits = map[string]importLimit{
 	"volume/certificate":                {max: 300, imports: "podenv"},
 	"volume/configmap":                  {max: 300, imports: "volume volume/internal/fileplugin volume/payload"},
 	"volume/csi":                        {max: 405, imports: "internal/checkpoint internal/runonce internal/untrusted podenv runtime volume volume/payload volume/token"},
-	"volume/csi/csitest":                {max: 400},
+	"volume/csi/csitest":                {max: 400, imports: "internal/plugintest"},
 	"volume/csi/register":               {max: 400, imports: "internal/runonce"},
 	"volume/downward":                   {max: 300, imports: "volume/emptydir volume/internal/fileplugin"},
 	"volume/emptydir":                   {max: 300, imports: "internal/podspec internal/untrusted internal/usernamespace runtime volume"},
