@@ -25,8 +25,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/containers"
 	"github.com/kubeparts/kubeparts/runtime/containers/containerstest"
-	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/runtime/cri"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // A machines is a kubelet.NodeReporter.
@@ -40,7 +40,7 @@ func (machines) NodeInfo(context.Context) (kubelet.NodeInfo, error) {
 // its listeners and its directory are those of a process.
 func TestWorkloadsRunOnAKubeletOverABackend(t *testing.T) {
 	api, backend := new(apitest.Server), new(containerstest.Backend)
-	backend.Behave("short:1", fake.Behavior{RunFor: 100 * time.Millisecond})
+	backend.Behave("short:1", fake.Behavior{Exit: &fake.Exit{After: 100 * time.Millisecond}})
 	rest := api.RESTConfig()
 	rest.QPS = -1
 	as, err := kubernetes.NewForConfig(rest)

@@ -35,7 +35,9 @@ type Sources struct {
 	}
 
 	// Volumes has the number of volumes: *volume.Manager.
-	Volumes interface{ VolumeCounts() (desired, actual map[string]int) }
+	Volumes interface {
+		VolumeCounts() (desired, actual map[string]int)
+	}
 
 	// Claims has the number of prepared resource claims, in total and by driver: *dra.Manager.
 	Claims interface {
