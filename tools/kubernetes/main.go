@@ -1,6 +1,6 @@
 // Kubernetes is the control plane that the integration tests run against, and the
-// client: kube-apiserver, kube-controller-manager, kube-scheduler and kubectl in one
-// program, which is built faster than four. Its name in argv[0] selects the program:
+// clients: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kube-proxy, kubectl and
+// kubeadm in one program, which is built faster than four. Its name in argv[0] selects the program:
 //
 //	go build -o kube-apiserver . && ln -s kube-apiserver kubectl
 //
@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"go.etcd.io/etcd/server/v3/etcdmain"
 	"k8s.io/component-base/cli"
 	_ "k8s.io/component-base/logs/json/register"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo"
@@ -21,7 +22,10 @@ import (
 	kubectlutil "k8s.io/kubectl/pkg/cmd/util"
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	controllers "k8s.io/kubernetes/cmd/kube-controller-manager/app"
+	proxy "k8s.io/kubernetes/cmd/kube-proxy/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
+	kubeadm "k8s.io/kubernetes/cmd/kubeadm/app"
+	kubeadmerrors "k8s.io/kubernetes/cmd/kubeadm/app/util/errors"
 )
 
 func main() {
@@ -33,14 +37,22 @@ func main() {
 		command = controllers.NewControllerManagerCommand()
 	case "kube-scheduler":
 		command = scheduler.NewSchedulerCommand()
+	case "kube-proxy":
+		command = proxy.NewProxyCommand()
+	case "etcd":
+		etcdmain.Main(os.Args)
+		return
 	case "kubectl":
 		// It words its errors itself.
 		if err := cli.RunNoErrOutput(kubectl.NewDefaultKubectlCommand()); err != nil {
 			kubectlutil.CheckErr(err)
 		}
 		return
+	case "kubeadm":
+		kubeadmerrors.HandleError(kubeadm.Run())
+		return
 	default:
-		fmt.Fprintf(os.Stderr, "%s: start it as kube-apiserver, kube-controller-manager, kube-scheduler or kubectl\n", name)
+		fmt.Fprintf(os.Stderr, "%s: start it as etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kube-proxy, kubectl or kubeadm\n", name)
 		os.Exit(2)
 	}
 	os.Exit(cli.Run(command))

@@ -101,7 +101,7 @@ func inNamespaces(cgroups []string) string {
 	for _, dir := range cgroups {
 		fmt.Fprintf(&script, "echo $$ >%s/cgroup.procs || exit\n", dir)
 	}
-	namespaces := "--mount --net --pid"
+	namespaces := "--mount --net --pid --uts --ipc"
 	if len(cgroups) > 0 {
 		namespaces += " --cgroup"
 	}

@@ -1,0 +1,102 @@
+//go:build linux
+
+package kubeadm
+
+import (
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubeparts/kubeparts/internal/lab"
+	"github.com/kubeparts/kubeparts/test/internal/labenv"
+)
+
+// The versions that kubeadm 1.37.2 runs.
+const (
+	pauseImage = "registry.k8s.io/pause:3.10.2"
+	etcdImage  = "registry.k8s.io/etcd:3.7.0-0"
+)
+
+// kubernetesImage has all parts of Kubernetes, which are one program that its name selects; tags are the names by
+// which kubeadm knows it.
+const kubernetesImage = "kubeparts.test/kubernetes:1"
+
+func tags() []string {
+	tags := []string{etcdImage}
+	for _, name := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy"} {
+		tags = append(tags, "registry.k8s.io/"+name+":"+lab.KubernetesVersion)
+	}
+	return tags
+}
+
+// images writes archives of the images of a cluster, and returns their files.
+func images(t *testing.T) (files []string) {
+	t.Helper()
+	program, err := labenv.Cached("kubernetes-"+lab.KubernetesVersion, "kube-apiserver")
+	require.NoError(t, err)
+	data, err := os.ReadFile(program)
+	require.NoError(t, err)
+	dir := t.TempDir()
+	add := func(name string, img lab.Image, err error) {
+		require.NoError(t, err)
+		file, err := os.Create(filepath.Join(dir, name+".tar"))
+		require.NoError(t, err)
+		require.NoError(t, img.WriteArchive(file))
+		require.NoError(t, file.Close())
+		files = append(files, file.Name())
+	}
+	const bin = "usr/local/bin/"
+	kubernetes := lab.Image{
+		Ref: kubernetesImage, Env: []string{"PATH=/usr/local/bin:/usr/sbin"}, Files: []lab.File{
+			{Path: "usr/", Mode: 0o755}, {Path: "usr/local/", Mode: 0o755}, {Path: bin, Mode: 0o755}, {Path: "tmp/", Mode: 0o1777}, {Path: "run/", Mode: 0o755},
+			{Path: bin + "kube-apiserver", Mode: 0o755, Data: data},
+		},
+	}
+	for _, name := range []string{"etcd", "kube-controller-manager", "kube-scheduler", "kube-proxy"} {
+		kubernetes.Files = append(kubernetes.Files, lab.File{Path: bin + name, Link: "kube-apiserver"})
+	}
+	kubernetes.Files = append(kubernetes.Files, iptables(t)...)
+	add("kubernetes", kubernetes, nil)
+	pause, err := lab.PauseImage(dir)
+	pause.Ref = pauseImage
+	add("pause", pause, err)
+	busybox, err := lab.BusyboxImage()
+	add("busybox", busybox, err)
+	return files
+}
+
+// iptables returns the program of this machine that kube-proxy calls, under its names, and its libraries.
+func iptables(t *testing.T) []lab.File {
+	t.Helper()
+	const program = "/usr/sbin/xtables-nft-multi"
+	libraries, err := exec.Command("ldd", program).Output()
+	require.NoError(t, err)
+	paths := []string{program}
+	for _, found := range regexp.MustCompile(`/\S+\.so\S*`).FindAllString(string(libraries), -1) {
+		paths = append(paths, found)
+	}
+	extensions, err := filepath.Glob("/usr/lib/*/xtables/*.so")
+	require.NoError(t, err)
+	files := []lab.File{{Path: "usr/sbin/", Mode: 0o755}}
+	made := map[string]bool{"/": true, "/usr/": true, "/usr/sbin/": true}
+	for _, p := range append(paths, extensions...) {
+		for i := range p {
+			if dir := p[:i+1]; p[i] == '/' && !made[dir] {
+				made[dir] = true
+				files = append(files, lab.File{Path: dir[1:], Mode: 0o755})
+			}
+		}
+		data, err := os.ReadFile(p)
+		require.NoError(t, err)
+		files = append(files, lab.File{Path: p[1:], Mode: 0o755, Data: data})
+	}
+	for _, name := range []string{"iptables", "iptables-save", "iptables-restore", "ip6tables", "ip6tables-save", "ip6tables-restore"} {
+		files = append(files, lab.File{Path: "usr/sbin/" + name, Link: path.Base(program)})
+	}
+	return files
+}
