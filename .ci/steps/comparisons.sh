@@ -57,6 +57,16 @@ adopt() {
 		go test -count=1 -v -timeout 170m -run Integration ./test/adopt
 }
 
+# kubeadm makes a cluster of two machines, which are namespaces of this one, with kubeadm and the node in
+# the kubelet's place: init, join, upgrade, the way back to the kubelet, reset.
+kubeadm() {
+	programs
+	bash hack/kubelet.sh "$kubernetes_version"
+	export KUBEPARTS_KUBELET
+	KUBEPARTS_CI=1 KUBEPARTS_CONTAINERD=${KUBEPARTS_CONTAINERD:-$containerd_dir/containerd} \
+		go test -count=1 -v -timeout 30m ./test/kubeadm
+}
+
 # observe runs what reads the metrics of a node: kubectl top, with a metrics-server.
 observe() {
 	metrics_server

@@ -66,12 +66,12 @@ version_flags() {
 	echo "-s -w -X $package.gitVersion=$kubernetes_version -X $package.gitMajor=1 -X $package.gitMinor=${minor%.*}"
 }
 
-# kubernetes builds the control plane and kubectl: one program with four names.
+# kubernetes builds the control plane, kube-proxy, kubectl, kubeadm and etcd: one program with seven names.
 kubernetes() {
 	local name
-	if [ ! -x "$kubernetes_dir/kubectl" ]; then
+	if [ ! -x "$kubernetes_dir/kubeadm" ]; then
 		(cd tools/kubernetes && GOWORK=off go build -o "$kubernetes_dir/kube-apiserver" -ldflags "$(version_flags)" .)
-		for name in kube-controller-manager kube-scheduler kubectl; do
+		for name in kube-controller-manager kube-scheduler kube-proxy kubectl kubeadm; do
 			ln -sf kube-apiserver "$kubernetes_dir/$name"
 		done
 	fi

@@ -136,14 +136,15 @@ func TestANodeOverABackend(t *testing.T) {
 	assert.Contains(t, rejected.Message, `volume "data" in container "main"`)
 	assert.Equal(t, "OutOfcpu", phase("large", v1.PodFailed).Status.Reason)
 
-	code, text := get(t, m.kubelet, "/stats/summary")
-	require.Equal(t, http.StatusOK, code, text)
 	var summary statsapi.Summary
-	require.NoError(t, json.Unmarshal([]byte(text), &summary))
-	require.Len(t, summary.Pods, 1)
+	require.Eventually(t, func() bool { // the pod's usage is measured periodically
+		code, text := get(t, m.kubelet, "/stats/summary")
+		summary = statsapi.Summary{}
+		return code == http.StatusOK && json.Unmarshal([]byte(text), &summary) == nil && len(summary.Pods) == 1
+	}, 90*time.Second, 50*time.Millisecond)
 	assert.Equal(t, summary.Pods[0].CPU.UsageCoreNanoSeconds, summary.Node.CPU.UsageCoreNanoSeconds, "the node is the sum of its pods")
 	assert.Equal(t, *summary.Pods[0].Memory.WorkingSetBytes, *summary.Node.Memory.WorkingSetBytes)
-	code, text = get(t, m.kubelet, "/metrics/resource")
+	code, text := get(t, m.kubelet, "/metrics/resource")
 	require.Equal(t, http.StatusOK, code)
 	assert.Contains(t, text, "node_memory_working_set_bytes ")
 	assert.Contains(t, text, `container_cpu_usage_seconds_total{container="main",namespace="default",pod="web"}`)

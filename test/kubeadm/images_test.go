@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -74,17 +75,16 @@ func images(t *testing.T) (files []string) {
 func iptables(t *testing.T) []lab.File {
 	t.Helper()
 	const program = "/usr/sbin/xtables-nft-multi"
-	libraries, err := exec.Command("ldd", program).Output()
+	paths, err := filepath.Glob("/usr/lib/*/xtables/*.so") // its matches and targets
 	require.NoError(t, err)
-	paths := []string{program}
-	for _, found := range regexp.MustCompile(`/\S+\.so\S*`).FindAllString(string(libraries), -1) {
-		paths = append(paths, found)
-	}
-	extensions, err := filepath.Glob("/usr/lib/*/xtables/*.so")
+	paths = append(paths, program)
+	libraries, err := exec.Command("ldd", paths...).Output()
 	require.NoError(t, err)
+	paths = append(paths, regexp.MustCompile(`/\S+\.so[.\d]*\b`).FindAllString(string(libraries), -1)...)
+	slices.Sort(paths)
 	files := []lab.File{{Path: "usr/sbin/", Mode: 0o755}}
 	made := map[string]bool{"/": true, "/usr/": true, "/usr/sbin/": true}
-	for _, p := range append(paths, extensions...) {
+	for _, p := range slices.Compact(paths) {
 		for i := range p {
 			if dir := p[:i+1]; p[i] == '/' && !made[dir] {
 				made[dir] = true

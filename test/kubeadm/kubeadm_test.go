@@ -115,7 +115,7 @@ func TestIntegrationKubeadm(t *testing.T) {
 			}
 			for _, address := range strings.Fields(one.sh("kubectl get pods -l app=web -o jsonpath='{.items[*].status.podIP}'")) {
 				for _, m := range []*machine{one, two} {
-					assert.Contains(t, m.until("a pod answers", "busybox wget -T 5 -qO- http://"+address), "web-")
+					assert.Contains(t, m.until("a pod answers", "curl -sSf -m 5 http://"+address), "web-")
 				}
 			}
 		}},
@@ -123,7 +123,7 @@ func TestIntegrationKubeadm(t *testing.T) {
 			one.until("kube-proxy runs on both nodes", `test "$(kubectl get pods -n kube-system -l k8s-app=kube-proxy --no-headers | grep -c 1/1)" = 2`)
 			address := one.sh("kubectl get service web -o jsonpath='{.spec.clusterIP}'")
 			for _, m := range []*machine{one, two} {
-				assert.Contains(t, m.until("the service answers", "busybox wget -T 5 -qO- http://"+address), "web-")
+				assert.Contains(t, m.until("the service answers", "curl -sSf -m 5 http://"+address), "web-")
 			}
 		}},
 		step{"upgrade", func() {
@@ -142,7 +142,7 @@ func TestIntegrationKubeadm(t *testing.T) {
 				two.useKubelet(program)
 				two.sh("systemctl start kubelet")
 				one.until("the node is ready", fmt.Sprintf(ready, 2))
-				two.until("it is healthy", "busybox wget -qO- http://127.0.0.1:10248/healthz")
+				two.until("it is healthy", "curl -sSf -m 5 http://127.0.0.1:10248/healthz")
 				time.Sleep(5 * time.Second) // a restart of a container would take as long
 				assert.Subset(t, two.containers(), before, "%s has started a container again", program)
 			}

@@ -209,7 +209,7 @@ func (m *machine) restartKubelet() {
 	m.t.Helper()
 	before := m.containers()
 	m.sh("systemctl restart kubelet")
-	m.until("the kubelet is healthy", "busybox wget -qO- http://127.0.0.1:10248/healthz")
+	m.until("the kubelet is healthy", "curl -sSf -m 5 http://127.0.0.1:10248/healthz")
 	assert.Subset(m.t, m.containers(), before, "a container was started again")
 }
 

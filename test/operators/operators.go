@@ -26,6 +26,7 @@ and etcd (control) and against testcluster, and prints a table of both.
 PROJECT is the directory of the project's go.mod, PACKAGE a directory in it, such as
 ./internal/controller. It must be run in the root of this repository unless --ours is set.
 
+Flags:
 `
 
 // options are the flags.

@@ -34,7 +34,10 @@ outside. docs/oracle.md describes scenarios and invariants.
   oracle invariants                       print the invariants
 
 It requires Linux and root. Each kubelet runs in namespaces of its own, with its own network, processes and
-mounts. 'oracle COMMAND --help' lists the flags. The exit code is 1 if an invariant was violated.
+mounts. The exit code is 1 if an invariant was violated.
+
+Flags:
+  --help    after the name of a command: its flags
 `
 
 // commands are the subcommands.

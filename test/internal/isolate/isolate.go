@@ -69,15 +69,10 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 	script := `exec unshare --mount --propagation private "$0" "$@"`
 	env := append(os.Environ(), variable+"=1")
 	if cfg.Dir != "" {
-		var cgroups []string
-		if !cgroupdir.V2() { // there, the processes of the run would be in the way of cgroups below
-			if cgroups, err = cgroupdir.Of(fmt.Sprintf("kubeparts-%d-%s", os.Getpid(), filepath.Base(cfg.Dir))); err != nil {
-				return 0, err
-			}
-			defer func() { err = errors.Join(err, cgroupdir.Remove(cgroups)) }()
-			if err = cgroupdir.Make(cgroups); err != nil {
-				return 0, err
-			}
+		cgroups, makeErr := makeCgroups(filepath.Base(cfg.Dir))
+		defer func() { err = errors.Join(err, cgroupdir.Remove(cgroups)) }()
+		if makeErr != nil {
+			return 0, makeErr
 		}
 		script = inNamespaces(cgroups)
 		env = append(env, "TMPDIR="+cfg.Dir, "ENTER="+enter)
@@ -92,6 +87,19 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 		return exit.ExitCode(), nil
 	}
 	return 0, err
+}
+
+// makeCgroups makes a cgroup in each hierarchy of cgroup v1, and returns their directories, also with an error. In v2 it
+// makes none: the processes would be in the way of cgroups below.
+func makeCgroups(name string) ([]string, error) {
+	if cgroupdir.V2() {
+		return nil, nil
+	}
+	dirs, err := cgroupdir.Of(fmt.Sprintf("kubeparts-%d-%s", os.Getpid(), name))
+	if err != nil {
+		return nil, err
+	}
+	return dirs, cgroupdir.Make(dirs)
 }
 
 // inNamespaces returns a script that runs a program in new namespaces and these cgroups, which the shell enters

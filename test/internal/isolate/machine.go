@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/kubeparts/kubeparts/test/internal/cgroupdir"
 )
 
 // A Machine is a set of namespaces for mounts, processes, the network and cgroups, in which commands run like those
@@ -28,7 +30,7 @@ const openTimeout = 90 * time.Second
 func OpenMachine(ctx context.Context, name, dir string, paths ...string) (*Machine, error) {
 	m := new(Machine)
 	var err error
-	if m.cgroups, err = makeCgroups(fmt.Sprintf("kubeparts-%d-%s", os.Getpid(), name)); err != nil {
+	if m.cgroups, err = makeCgroups(name); err != nil {
 		return m, err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -107,5 +109,5 @@ func (m *Machine) Close() error {
 		_ = m.hold.Process.Kill() // fails if it has ended; unshare's child is killed with it
 		_ = m.hold.Wait()         // it was killed
 	}
-	return removeCgroups(m.cgroups)
+	return cgroupdir.Remove(m.cgroups)
 }
