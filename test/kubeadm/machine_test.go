@@ -30,9 +30,10 @@ var ownDirectories = []string{
 // A machine is one with containerd, kubeadm, and a stand-in for systemd that only knows the kubelet.
 type machine struct {
 	*isolate.Machine
-	t       *testing.T
-	dir     string
-	address string
+	t          *testing.T
+	dir        string
+	address    string
+	containerd *exec.Cmd
 }
 
 const containerdConfig = `version = 3
@@ -87,7 +88,10 @@ func newMachine(t *testing.T, name, address, pods string, images []string) *mach
 				t.Logf("%s of %s:\n%s", log, name, tail(filepath.Join(m.dir, log), 60))
 			}
 		}
-		require.NoError(t, m.Close())
+		assert.NoError(t, m.Close())
+		if m.containerd != nil {
+			_ = m.containerd.Wait() // it was killed with the machine
+		}
 	})
 	require.NoError(t, err)
 
@@ -106,7 +110,7 @@ func newMachine(t *testing.T, name, address, pods string, images []string) *mach
 	daemon := m.Command(context.WithoutCancel(t.Context()), containerd, "--config", filepath.Join(m.dir, "containerd.toml"))
 	daemon.Stdout, daemon.Stderr = log, log
 	require.NoError(t, daemon.Start())
-	t.Cleanup(func() { _ = daemon.Wait() }) // it is killed with the machine
+	m.containerd = daemon
 	m.until("containerd answers", "ctr version")
 	for _, image := range images {
 		m.sh("ctr --namespace k8s.io images import " + image)
