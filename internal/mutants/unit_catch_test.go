@@ -86,7 +86,7 @@ func TestTheUnitTestsCatch(t *testing.T) {
 			t.Run(pkg, func(t *testing.T) {
 				t.Parallel()
 				units := byPackage[pkg]
-				begun, found := time.Now(), 0
+				begun, caught := time.Now(), 0
 				out, err := goTest(pkg, mutants.Run(units...), "")
 				require.NoError(t, err, "without a mutant:\n%s", last(out, 60))
 				require.NotRegexp(t, notRun, out)
@@ -99,13 +99,13 @@ func TestTheUnitTestsCatch(t *testing.T) {
 							t.Errorf("%v\n%s", err, last(out, 60))
 							return
 						}
-						found++
+						caught++
 					})
 				}
 				mu.Lock()
 				defer mu.Unlock()
 				mutantsInAll += len(units)
-				fmt.Fprintf(rows, "%s\t%d\t%d\t%.0f s\n", pkg, len(units), found, time.Since(begun).Seconds())
+				fmt.Fprintf(rows, "%s\t%d\t%d\t%.0f s\n", pkg, len(units), caught, time.Since(begun).Seconds())
 			})
 		}
 	})

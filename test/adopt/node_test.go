@@ -138,6 +138,7 @@ type program struct{ name, path string }
 // kubelets are the real ones: those of KUBEPARTS_KUBELETS, separated by commas, or all in
 // the cache that hack/kubelet.sh fills.
 func kubelets(t *testing.T) (found []program) {
+	lab.Need(t, "containerd") // before anything is built
 	cache, err := lab.CacheDir()
 	require.NoError(t, err)
 	paths, err := filepath.Glob(filepath.Join(cache, "kubelet-v*", "kubelet"))
@@ -164,13 +165,23 @@ var ours = sync.OnceValues(func() (program, error) {
 	if path := os.Getenv("KUBEPARTS_KUBELET"); path != "" {
 		return program{"kubeparts", path}, nil
 	}
-	dir, err := os.MkdirTemp("", "adopt-build")
-	path := filepath.Join(dir, "kubelet")
-	if err == nil {
-		err = labenv.Build(context.Background(), path)
+	var err error
+	if buildDir, err = os.MkdirTemp("", "adopt-build"); err != nil {
+		return program{}, err
 	}
-	return program{"kubeparts", path}, err
+	path := filepath.Join(buildDir, "kubelet")
+	return program{"kubeparts", path}, labenv.Build(context.Background(), path)
 })
+
+var buildDir string // of ours; empty: nothing was built
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if buildDir != "" {
+		_ = os.RemoveAll(buildDir)
+	}
+	os.Exit(code)
+}
 
 func kubeparts(t *testing.T) program {
 	p, err := ours()

@@ -52,7 +52,7 @@ var programs = []program{
 	{name: "hollow", does: "simulated nodes for a real API server", dir: "examples/hollow", module: "examples", platforms: linux, user: nonRoot},
 	{name: "testcluster", does: "a cluster for tests in one program", dir: "kube/controllers/testcluster", module: "kube/controllers", replaces: true, platforms: everywhere, user: nonRoot},
 	{name: "fakecri", does: "a CRI runtime in memory, at a socket", dir: "examples/fakecri", module: "examples", platforms: linux, user: nonRoot,
-		extra: []string{"examples/fakecri/node.yaml"}},
+		extra: []string{"examples/fakecri/node.txt"}},
 }
 
 // modules are the directories of the released modules. A module comes after those that it requires.
