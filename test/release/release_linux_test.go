@@ -157,7 +157,7 @@ func TestTheArchiveRunsAPod(t *testing.T) {
 	run(t, "tar", "-xzf", the(t, "kubelet_*_linux_ARCH.tar.gz"), "-C", dir, "--strip-components=1")
 	assert.Contains(t, run(t, filepath.Join(dir, "kubelet"), "--version"), "Kubernetes v1.")
 	root := filepath.Join(dir, "root")
-	ended := start(t, exec.Command(filepath.Join(dir, "kubelet"), "--container-runtime-endpoint=process", "--root-dir="+root, "--pod-logs-dir="+filepath.Join(dir, "logs"),
+	ended := start(t, exec.Command(filepath.Join(dir, "kubelet"), "--container-runtime-endpoint=process", roomy, "--root-dir="+root, "--pod-logs-dir="+filepath.Join(dir, "logs"),
 		"--pod-manifest-path="+manifest(t, filepath.Join(dir, "manifests"), "host", `[sleep, "600"]`), "--stop-pods"))
 	waitForPods(t, ended, root, "web")
 }
@@ -174,6 +174,9 @@ func TestTheAgentRunsThePodsOfItsArchive(t *testing.T) {
 
 // dpkg installs the package into a root that has only busybox and the package kubelet, whose place it
 // takes, and removes it. In between the unit's command runs a pod.
+// roomy is the flag of a kubelet that runs pods also on a disk that is nearly full.
+const roomy = "--eviction-hard=nodefs.available<1Mi"
+
 func TestIntegrationTheDebianPackageRunsAPod(t *testing.T) {
 	deb := the(t, "kubeparts-kubelet_*_ARCH.deb")
 	lab.Need(t, "linux", "root", "busybox")
@@ -206,7 +209,7 @@ func TestIntegrationTheDebianPackageRunsAPod(t *testing.T) {
 	require.NoError(t, syscall.Mount("proc", filepath.Join(chroot, "proc"), "proc", 0, ""))
 	t.Run("the unit's command", func(t *testing.T) {
 		cmd := exec.Command("/bin/sh", "-c", "ip link set lo up && exec "+command)
-		cmd.Env = []string{"PATH=/bin", "KUBELET_EXTRA_ARGS=--container-runtime-endpoint=process --cgroups-per-qos=false --enforce-node-allocatable= --stop-pods"}
+		cmd.Env = []string{"PATH=/bin", "KUBELET_EXTRA_ARGS=--container-runtime-endpoint=process --cgroups-per-qos=false --enforce-node-allocatable= --stop-pods " + roomy}
 		cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: chroot, Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET}
 		ended := start(t, cmd)
 		waitForPods(t, ended, filepath.Join(chroot, "var/lib/kubelet"), "web")
