@@ -30,17 +30,13 @@ func (r *Resolver) Mount(ctx context.Context, pod *v1.Pod) (map[string]runtime.V
 	if err != nil {
 		return nil, err
 	}
-	var refreshAt time.Time
 	out := make(map[string]runtime.Volume, len(volumes))
 	for _, v := range volumes {
 		out[v.Name] = runtime.Volume{ReadOnly: true, Content: &runtime.Content{Files: v.Files}}
-		if !v.RefreshAt.IsZero() && (refreshAt.IsZero() || v.RefreshAt.Before(refreshAt)) {
-			refreshAt = v.RefreshAt
-		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !refreshAt.IsZero() && r.mounted[pod.UID] == m {
+	if refreshAt := firstRefresh(volumes); !refreshAt.IsZero() && r.mounted[pod.UID] == m {
 		m.refresh = time.AfterFunc(time.Until(refreshAt), func() {
 			r.mu.Lock()
 			defer r.mu.Unlock()

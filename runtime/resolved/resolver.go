@@ -92,11 +92,7 @@ func (r *Resolver) Resolve(ctx context.Context, pod *v1.Pod) (*Pod, error) {
 	if p.Volumes, err = r.volumes(ctx, pod); err != nil {
 		return nil, err
 	}
-	for _, v := range p.Volumes {
-		if !v.RefreshAt.IsZero() && (p.RefreshAt.IsZero() || v.RefreshAt.Before(p.RefreshAt)) {
-			p.RefreshAt = v.RefreshAt
-		}
-	}
+	p.RefreshAt = firstRefresh(p.Volumes)
 	ring := r.keyring(ctx, pod, p)
 	for c := range podspec.Containers(pod) {
 		p.Containers = append(p.Containers, r.container(ctx, pod, c, ips, ring))
@@ -221,6 +217,16 @@ func (r *Resolver) volumes(ctx context.Context, pod *v1.Pod) ([]Volume, error) {
 		volumes = append(volumes, Volume{Name: v.Name, Files: filesOf(content, owners.FSGroup), RefreshAt: content.RefreshAt, Expiration: content.Expiration})
 	}
 	return volumes, errors.Join(errs...)
+}
+
+// firstRefresh returns when the first of the volumes is to be read again; zero if none is.
+func firstRefresh(volumes []Volume) (at time.Time) {
+	for _, v := range volumes {
+		if !v.RefreshAt.IsZero() && (at.IsZero() || v.RefreshAt.Before(at)) {
+			at = v.RefreshAt
+		}
+	}
+	return at
 }
 
 // readable are the mode bits that the group of a pod has in addition, as volume.SetOwnership adds them.

@@ -21,12 +21,11 @@ func Directories(dir string, paths ...string) (remove func() error, err error) {
 		return nil
 	}
 	for _, path := range paths {
-		own := filepath.Join(dir, "machine", path)
-		if err := errors.Join(os.MkdirAll(own, 0o755), os.MkdirAll(path, 0o755)); err != nil {
+		calls, err := mountCalls(dir, path)
+		if err != nil {
 			return remove, err
 		}
-		// Otherwise what is mounted in the one would appear in the other as well.
-		for i, args := range [][]string{{"--bind", own, path}, {"--make-private", path}, {"--make-shared", path}} {
+		for i, args := range calls {
 			if out, err := exec.Command("mount", args...).CombinedOutput(); err != nil {
 				return remove, fmt.Errorf("mount %s: %w: %s", path, err, out)
 			}
@@ -36,4 +35,11 @@ func Directories(dir string, paths ...string) (remove func() error, err error) {
 		}
 	}
 	return remove, nil
+}
+
+// mountCalls makes an empty directory below dir, and returns the arguments of the calls of mount that mount it on path.
+func mountCalls(dir, path string) ([][]string, error) {
+	own := filepath.Join(dir, "machine", path)
+	// Otherwise what is mounted in the one would appear in the other as well.
+	return [][]string{{"--bind", own, path}, {"--make-private", path}, {"--make-shared", path}}, errors.Join(os.MkdirAll(own, 0o755), os.MkdirAll(path, 0o755))
 }

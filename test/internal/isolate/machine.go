@@ -2,7 +2,6 @@ package isolate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -67,12 +66,13 @@ func OpenMachine(ctx context.Context, name, dir string, paths ...string) (*Machi
 	}
 	script := "set -e\nhostname " + name
 	for _, path := range paths {
-		own := filepath.Join(dir, "root", path)
-		if err := errors.Join(os.MkdirAll(own, 0o755), os.MkdirAll(path, 0o755)); err != nil {
+		calls, err := mountCalls(dir, path)
+		if err != nil {
 			return m, err
 		}
-		// Otherwise what is mounted in the one would appear in the other as well.
-		script += fmt.Sprintf("\nmount --bind %[1]s %[2]s\nmount --make-private %[2]s\nmount --make-shared %[2]s", own, path)
+		for _, args := range calls {
+			script += "\nmount " + strings.Join(args, " ")
+		}
 	}
 	if out, err := m.Command(ctx, "sh", "-c", script).CombinedOutput(); err != nil {
 		return m, fmt.Errorf("prepare the machine %s: %w: %s", name, err, out)
