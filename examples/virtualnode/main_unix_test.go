@@ -51,7 +51,7 @@ func newNode(t *testing.T) node {
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	require.NoError(t, clientcmd.WriteToFile(*config, kubeconfig))
 	n.args = []string{"--service", socket, "--kubeconfig", kubeconfig, "--node-name", "vms", "--root-dir", filepath.Join(t.TempDir(), "root"), "--port", "-1"}
-	require.Eventually(t, func() bool { _, err := n.vms.List(t.Context()); return err == nil }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { _, err := n.vms.List(t.Context()); return err == nil }, 90*time.Second, 10*time.Millisecond)
 	return n
 }
 

@@ -92,7 +92,7 @@ func TestANodeOverABackend(t *testing.T) {
 	m := &member{cfg: onBackend(t, api, backend)}
 	m.start(t)
 	defer func() { m.stop(); require.NoError(t, <-m.stopped) }()
-	require.Eventually(t, func() bool { return nodeReady(api, "vms") }, 9*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return nodeReady(api, "vms") }, 90*time.Second, 10*time.Millisecond)
 
 	n := api.Get("nodes", "", "vms").(*v1.Node)
 	assert.Equal(t, []v1.Taint{{Key: "kubeparts.io/runtime", Value: "machines", Effect: v1.TaintEffectNoSchedule}}, n.Spec.Taints)
@@ -175,7 +175,7 @@ func TestANodeOverAPlainRuntime(t *testing.T) {
 	m := &member{cfg: cfg}
 	m.start(t)
 	defer func() { m.stop(); require.NoError(t, <-m.stopped) }()
-	require.Eventually(t, func() bool { return nodeReady(api, "vms") }, 9*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return nodeReady(api, "vms") }, 90*time.Second, 10*time.Millisecond)
 	n := api.Get("nodes", "", "vms").(*v1.Node)
 	assert.Empty(t, n.Spec.Taints)
 	assert.Equal(t, "plain://Unknown", n.Status.NodeInfo.ContainerRuntimeVersion)
