@@ -7,7 +7,8 @@
 // Processes are found by descent: leftovers is the subreaper of the command, so that a process
 // whose parent ended is still below it. What is left of them is killed. Everything else is
 // compared with the state before the command, so it includes what other programs of the
-// machine created in the meantime.
+// machine created in the meantime, except the lines that KUBEPARTS_LEFTOVERS_EXCEPT, a regular
+// expression, matches.
 package main
 
 import (
@@ -16,6 +17,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -44,6 +46,10 @@ func run(command []string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	except, err := exceptions(os.Getenv("KUBEPARTS_LEFTOVERS_EXCEPT"))
+	if err != nil {
+		return 0, err
+	}
 	if err := becomeSubreaper(); err != nil {
 		return 0, fmt.Errorf("become a subreaper: %w", err)
 	}
@@ -57,7 +63,7 @@ func run(command []string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	left := slices.Concat(endProcesses(), added(before, machine()))
+	left := slices.Concat(endProcesses(), slices.DeleteFunc(added(before, machine()), except))
 	for _, what := range left {
 		fmt.Println("left behind:", what)
 	}
@@ -65,6 +71,18 @@ func run(command []string) (int, error) {
 		code = 1
 	}
 	return code, nil
+}
+
+// exceptions returns whether an expression matches a line; an empty one matches none.
+func exceptions(expression string) (func(line string) bool, error) {
+	if expression == "" {
+		return func(string) bool { return false }, nil
+	}
+	re, err := regexp.Compile(expression)
+	if err != nil {
+		return nil, fmt.Errorf("KUBEPARTS_LEFTOVERS_EXCEPT: %w", err)
+	}
+	return re.MatchString, nil
 }
 
 // forwardSignals passes the signals that end leftovers to the command.
