@@ -11,42 +11,18 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/types"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
 	"github.com/kubeparts/kubeparts/kube/client"
-	"github.com/kubeparts/kubeparts/kube/kubelet/config"
 	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
-	"github.com/kubeparts/kubeparts/podworker"
-	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
-	"github.com/kubeparts/kubeparts/shutdown"
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/wingtest"
 )
 
-// decode returns the configuration with these lines.
-func decode(t *testing.T, lines string) *kubeletconfig.KubeletConfiguration {
-	t.Helper()
-	k, warnings, err := config.Decode([]byte("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n" + lines))
-	require.NoError(t, err)
-	require.Empty(t, warnings)
-	return k
-}
-
-// fakeRuntime returns a CRI runtime in memory.
-func fakeRuntime(t *testing.T) Runtime {
-	t.Helper()
-	fake, err := fakecri.New(fakecri.Config{})
-	require.NoError(t, err)
-	return Runtime{Name: "fakecri", Service: fake, Images: fake, Processes: true}
-}
-
-// standalone returns a Config in a temporary directory with these lines in its
-// configuration, on a CRI runtime in memory.
-func standalone(t *testing.T, lines string) Config {
-	t.Helper()
-	return Config{
-		Configuration: decode(t, lines), NodeName: "n1", RootDir: t.TempDir(), Runtime: fakeRuntime(t), Logger: slog.New(slog.DiscardHandler),
-	}
-}
+var (
+	decode     = wingtest.Decode
+	standalone = wingtest.Standalone
+	newBase    = wingtest.Base
+)
 
 // runnable returns a standalone Config without pods that New accepts.
 func runnable(t *testing.T, lines string) Config {
@@ -54,19 +30,6 @@ func runnable(t *testing.T, lines string) Config {
 	cfg.Configuration.StaticPodPath = t.TempDir()
 	cfg.Configuration.EvictionHard = map[string]string{} // the disk of the machine may be full
 	return cfg
-}
-
-// newBase returns the base of constructors for a Config.
-func newBase(t *testing.T, cfg Config) stores.Base {
-	t.Helper()
-	cfg, err := stores.Complete(cfg)
-	require.NoError(t, err)
-	b := stores.Base{
-		Config: cfg, Configuration: cfg.Configuration, NodeRef: stores.NodeRef(cfg.NodeName), Record: cfg.Record, Pods: stores.Pods{Table: new(podworker.Table)}, Queues: new(stores.Queues), Shutdown: new(shutdown.State), Health: stores.NewPodPacer(func(types.UID) {}), Logger: cfg.Logger,
-	}
-	b.Metrics, err = stores.NewCounters(cfg.NodeName, Version)
-	require.NoError(t, err)
-	return b
 }
 
 func TestDefaultsOfConfig(t *testing.T) {
@@ -98,7 +61,7 @@ func TestDefaultsOfConfig(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, filepath.IsAbs(cfg.RootDir))
 
-	own := fakeRuntime(t)
+	own := standalone(t, "").Runtime
 	own.Processes = false
 	cfg, err = stores.Complete(Config{Runtime: own})
 	require.NoError(t, err)

@@ -15,8 +15,6 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	v1 "k8s.io/api/core/v1"
 	podspb "k8s.io/kubelet/pkg/apis/pods/v1alpha1"
-
-	"github.com/kubeparts/kubeparts/kube/kubelet/internal/podwing"
 )
 
 func TestThePodsAPIReportsTheLifecycleOfAStaticPod(t *testing.T) {
@@ -69,12 +67,4 @@ func TestThePodsAPIReportsTheLifecycleOfAStaticPod(t *testing.T) {
 	assert.Contains(t, answer.Body.String(), `kubelet_pod_requests_get_total{server_api_version="v1alpha1",status_code="OK"} 1`)
 	cancel()
 	require.NoError(t, <-ran)
-}
-
-func TestThePodsAPICanBeDisabled(t *testing.T) {
-	b := newBase(t, runnable(t, "featureGates: {PodsAPI: false}\n"))
-	components, err := podwing.NewPodsAPI(b, nil)
-	require.NoError(t, err)
-	assert.Empty(t, components)
-	assert.Nil(t, podwing.NotifyPods(b, nil))
 }

@@ -19,9 +19,9 @@ type access struct {
 	ClientCAs     func() *x509.CertPool // nil: client certificates are not requested
 }
 
-// NewAccess returns the access of the Configuration. open is for listeners that do not
+// newAccess returns the access of the Configuration. open is for listeners that do not
 // authenticate.
-func NewAccess(b stores.Base, c *stores.Cluster, open bool) (a access, err error) {
+func newAccess(b stores.Base, c *stores.Cluster, open bool) (a access, err error) {
 	if open {
 		return access{Authenticator: auth.Chain{}, Authorizer: auth.AlwaysAllow{}}, nil
 	}

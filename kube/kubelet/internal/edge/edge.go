@@ -28,7 +28,7 @@ func Open(s *stores.Stores, m *machine.Machine, p *podwing.Pipeline) (e *Edge, e
 	var certificate serving
 	if s.Ports.API != nil {
 		e.APIAddr = s.Ports.API.Addr()
-		if certificate, err = NewServing(s.Base, s.Cluster, s.HostIPs()); err != nil {
+		if certificate, err = newServing(s.Base, s.Cluster, s.HostIPs()); err != nil {
 			return nil, err
 		}
 	}

@@ -43,7 +43,7 @@ func newServer(b stores.Base, d ServerDeps) ([]stores.Component, error) {
 	if d.Ports == (stores.Ports{}) {
 		return nil, nil
 	}
-	access, err := NewAccess(b, d.Cluster, d.Ports.API == nil)
+	access, err := newAccess(b, d.Cluster, d.Ports.API == nil)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func newServer(b stores.Base, d ServerDeps) ([]stores.Component, error) {
 		return all, nil
 	}
 	full := server.ListenerConfig{Handler: api, TLS: server.TLSConfig{ClientCAs: access.ClientCAs, Certificate: d.serving.Certificate}}
-	warnings, err := SetTLS(b.Configuration, &full.TLS)
+	warnings, err := setTLS(b.Configuration, &full.TLS)
 	if err != nil {
 		return nil, err
 	}

@@ -26,9 +26,9 @@ type serving struct {
 // dnsOnlyCSRGate permits a serving certificate for names without an address.
 const dnsOnlyCSRGate = "AllowDNSOnlyNodeCSR"
 
-// NewServing returns the serving certificate (rule sv-2): the configured one, one that the
+// newServing returns the serving certificate (rule sv-2): the configured one, one that the
 // cluster signs, or a self-signed one.
-func NewServing(b stores.Base, c *stores.Cluster, hostIPs []string) (s serving, err error) {
+func newServing(b stores.Base, c *stores.Cluster, hostIPs []string) (s serving, err error) {
 	k, dir := b.Configuration, b.Config.Cluster.CertDir
 	certFile, keyFile := k.TLSCertFile, k.TLSPrivateKeyFile
 	switch {
@@ -63,9 +63,9 @@ func NewServing(b stores.Base, c *stores.Cluster, hostIPs []string) (s serving, 
 	return s, nil
 }
 
-// SetTLS sets the TLS fields of the Configuration. Insecure versions and suites cause a
+// setTLS sets the TLS fields of the Configuration. Insecure versions and suites cause a
 // warning, as with the kubelet.
-func SetTLS(k *kubeletconfig.KubeletConfiguration, into *server.TLSConfig) (warnings []string, err error) {
+func setTLS(k *kubeletconfig.KubeletConfiguration, into *server.TLSConfig) (warnings []string, err error) {
 	if into.MinVersion, err = server.TLSVersion(k.TLSMinVersion); err != nil {
 		return nil, fmt.Errorf("tlsMinVersion: %w", err)
 	}

@@ -27,10 +27,10 @@ func dependsOnObject(reason string) bool {
 	return reason == "NodeAffinity" || reason == "TaintToleration" || insufficient && strings.Contains(resource, "/")
 }
 
-// A NodeAdmission decides whether pods may run on the node. The Node object is read every 10
+// A nodeAdmission decides whether pods may run on the node. The Node object is read every 10
 // seconds, and a scheduler may already have seen labels, taints and extended resources that are
 // newer: before a pod is rejected for them, the object is read again.
-type NodeAdmission struct {
+type nodeAdmission struct {
 	Machine func() admission.Node
 	Object  *stores.NodeObject                      // may be nil
 	Read    func(context.Context) (*v1.Node, error) // reads the object; may be nil
@@ -46,7 +46,7 @@ type reading struct {
 }
 
 // newest returns the newest Node object that is known; nil if there is none.
-func (n *NodeAdmission) newest() *v1.Node {
+func (n *nodeAdmission) newest() *v1.Node {
 	known := n.Object.Best()
 	if r := n.read.Load(); r != nil && r.after == known {
 		return r.node
@@ -55,7 +55,7 @@ func (n *NodeAdmission) newest() *v1.Node {
 }
 
 // Admit implements allocation.Config.Admit.
-func (n *NodeAdmission) Admit(ctx context.Context, req allocation.Request) *runtime.Rejection {
+func (n *nodeAdmission) Admit(ctx context.Context, req allocation.Request) *runtime.Rejection {
 	machine := n.Machine()
 	if on := n.newest(); on != nil {
 		machine.Labels, machine.Taints = on.Labels, on.Spec.Taints
@@ -65,7 +65,7 @@ func (n *NodeAdmission) Admit(ctx context.Context, req allocation.Request) *runt
 }
 
 // Refresh implements allocation.Config.Refresh.
-func (n *NodeAdmission) Refresh(ctx context.Context, rejection *runtime.Rejection) bool {
+func (n *nodeAdmission) Refresh(ctx context.Context, rejection *runtime.Rejection) bool {
 	if n.Read == nil || !dependsOnObject(rejection.Reason) {
 		return false
 	}

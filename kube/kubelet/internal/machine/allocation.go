@@ -14,7 +14,7 @@ import (
 	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
 )
 
-type AllocationDeps struct {
+type allocationDeps struct {
 	Runtime  PodRuntime
 	NoResize string // why containers cannot be resized in place; "" if they can
 	node     func() admission.Node
@@ -23,16 +23,16 @@ type AllocationDeps struct {
 	devices  func(v1.ResourceName) bool
 }
 
-// NewAllocation constructs the manager of allocated resources, which also decides whether
+// newAllocation constructs the manager of allocated resources, which also decides whether
 // pods fit the node.
-func NewAllocation(b stores.Base, d AllocationDeps) (*allocation.Manager, error) {
+func newAllocation(b stores.Base, d allocationDeps) (*allocation.Manager, error) {
 	facts := allocation.NodeConstraints{NoResize: d.NoResize}
 	if stores.HostContainers(b.Config) { // rule al-10
 		facts.StaticCPU = cpu.Policy(b.Configuration.CPUManagerPolicy) == cpu.Static
 		facts.StaticMemory = memory.Policy(b.Configuration.MemoryManagerPolicy) == memory.Static
 		facts.Swaps = d.Runtime.Facts.MaySwap
 	}
-	node := NodeAdmission{Machine: d.node, Object: d.object, Read: d.read, Leaving: b.Pods.Leaving, Devices: d.devices}
+	node := nodeAdmission{Machine: d.node, Object: d.object, Read: d.read, Leaving: b.Pods.Leaving, Devices: d.devices}
 	cfg := allocation.Config{
 		Dir: filepath.Join(b.Config.RootDir, "allocation"), Node: facts, InitContainers: true,
 		Admit: node.Admit, Refresh: node.Refresh, Pods: b.Pods,

@@ -66,7 +66,7 @@ func (b *Backend) capacity(base stores.Base) (capacity, error) {
 	if info := b.Info(); info != nil {
 		return capacity{Total: info.Capacity, Allocatable: info.Allocatable}, nil
 	}
-	return ReadCapacity(base)
+	return readCapacity(base)
 }
 
 // admission returns the node that pods must fit; that of this machine with its allocatable resources if
@@ -74,9 +74,9 @@ func (b *Backend) capacity(base stores.Base) (capacity, error) {
 func (b *Backend) admission(base stores.Base, machine v1.ResourceList) admission.Node {
 	info := b.Info()
 	if info == nil {
-		return AdmissionNode(base, machine)
+		return admissionNode(base, machine)
 	}
-	n := AdmissionNode(base, info.Allocatable)
+	n := admissionNode(base, info.Allocatable)
 	labels := maps.Clone(n.Labels)
 	if info.OS != "" {
 		n.OS, labels[v1.LabelOSStable] = info.OS, info.OS

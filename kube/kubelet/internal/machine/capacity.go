@@ -29,8 +29,8 @@ type capacity struct {
 	reserved           cm.Reserved
 }
 
-// ReadCapacity reads the resources of the machine and subtracts the reserved ones.
-func ReadCapacity(b stores.Base) (c capacity, err error) {
+// readCapacity reads the resources of the machine and subtracts the reserved ones.
+func readCapacity(b stores.Base) (c capacity, err error) {
 	if c.Total, err = cm.ReadCapacity(os.DirFS("/")); err != nil {
 		return c, err
 	}
@@ -40,7 +40,7 @@ func ReadCapacity(b stores.Base) (c capacity, err error) {
 	if disk, err := stats.Statfs(b.Config.RootDir); err == nil && stores.IsolatesStorage(b.Configuration) {
 		c.Total[v1.ResourceEphemeralStorage] = *resource.NewQuantity(int64(min(disk.Capacity, math.MaxInt64)), resource.BinarySI)
 	}
-	if c.reserved, err = ReservedOf(b.Configuration, c.Total); err != nil {
+	if c.reserved, err = reservedOf(b.Configuration, c.Total); err != nil {
 		return c, err
 	}
 	if err := checkReservedCPUs(b.Configuration.ReservedSystemCPUs, os.DirFS("/")); err != nil {
@@ -69,7 +69,7 @@ func checkReservedCPUs(list string, root fs.FS) error {
 	return nil
 }
 
-func ReservedOf(k *kubeletconfig.KubeletConfiguration, total v1.ResourceList) (r cm.Reserved, err error) {
+func reservedOf(k *kubeletconfig.KubeletConfiguration, total v1.ResourceList) (r cm.Reserved, err error) {
 	if r.System, err = stores.Amounts("--system-reserved", k.SystemReserved); err != nil {
 		return r, err
 	}
@@ -83,7 +83,7 @@ func ReservedOf(k *kubeletconfig.KubeletConfiguration, total v1.ResourceList) (r
 	return r.ReserveCPUs(k.ReservedSystemCPUs)
 }
 
-func PolicyOf(k *kubeletconfig.KubeletConfiguration, total v1.ResourceList) (cm.Policy, error) {
+func policyOf(k *kubeletconfig.KubeletConfiguration, total v1.ResourceList) (cm.Policy, error) {
 	p := cm.Policy{NoCPUQuota: !*k.CPUCFSQuota, CPUPeriod: k.CPUCFSQuotaPeriod.Duration, PodPids: *k.PodPidsLimit}
 	for name := range total {
 		if size, ok := strings.CutPrefix(string(name), v1.ResourceHugePagesPrefix); ok {
@@ -103,10 +103,10 @@ func PolicyOf(k *kubeletconfig.KubeletConfiguration, total v1.ResourceList) (cm.
 	return p, err
 }
 
-// AdmissionNode returns the node that pods must fit. Memory and ephemeral storage are not
+// admissionNode returns the node that pods must fit. Memory and ephemeral storage are not
 // checked where the machine does not report them. Without local storage isolation no ephemeral
 // storage is available, as in the kubelet.
-func AdmissionNode(b stores.Base, allocatable v1.ResourceList) admission.Node {
+func admissionNode(b stores.Base, allocatable v1.ResourceList) admission.Node {
 	n := admission.Node{Name: b.Config.NodeName, OS: goruntime.GOOS, ResourceClaims: volumes.SupportsClaims(b), Labels: map[string]string{
 		v1.LabelHostname: b.Config.NodeName, v1.LabelOSStable: goruntime.GOOS, v1.LabelArchStable: goruntime.GOARCH,
 	}}

@@ -56,7 +56,7 @@ func newCgroups(ctx context.Context, b stores.Base, s Services, total capacity, 
 	if err != nil {
 		return n, fmt.Errorf("cgroupRoot: %w", err)
 	}
-	policy, err := PolicyOf(b.Configuration, total.Total)
+	policy, err := policyOf(b.Configuration, total.Total)
 	if err != nil {
 		return n, err
 	}

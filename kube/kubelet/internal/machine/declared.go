@@ -25,9 +25,9 @@ type DeclaredFeatures struct {
 	version *utilversion.Version
 }
 
-// DeclareFeatures returns the features of a node with this Configuration and this runtime.
+// declareFeatures returns the features of a node with this Configuration and this runtime.
 // Containers can be resized if resize is set.
-func DeclareFeatures(enabled func(gate string) bool, resize bool, has runtime.Features) DeclaredFeatures {
+func declareFeatures(enabled func(gate string) bool, resize bool, has runtime.Features) DeclaredFeatures {
 	version := utilversion.MustParseSemantic(options.Version)
 	names := ndf.DefaultFramework.DiscoverNodeFeatures(&ndf.NodeConfiguration{
 		Version: version,
@@ -44,13 +44,13 @@ func DeclareFeatures(enabled func(gate string) bool, resize bool, has runtime.Fe
 	return DeclaredFeatures{Names: names, set: ndf.DefaultFramework.MustMapSorted(names), version: version}
 }
 
-// NewDeclaredFeatures returns the features of the node.
-func NewDeclaredFeatures(ctx context.Context, b stores.Base, rt runtime.FeatureReporter, resize bool) DeclaredFeatures {
+// newDeclaredFeatures returns the features of the node.
+func newDeclaredFeatures(ctx context.Context, b stores.Base, rt runtime.FeatureReporter, resize bool) DeclaredFeatures {
 	has, err := rt.Features(ctx)
 	if err != nil {
 		b.Logger.Warn("Failed to read the features of the runtime; the node declares none of them until the kubelet restarts", "err", err)
 	}
-	return DeclareFeatures(func(gate string) bool { return config.Enabled(b.Configuration, gate) }, resize, has)
+	return declareFeatures(func(gate string) bool { return config.Enabled(b.Configuration, gate) }, resize, has)
 }
 
 // Admit implements pipeline.Admitter: it rejects a pod that requires a feature that the

@@ -34,11 +34,11 @@ func (d DeclaredFeatures) missingForUpdate(from, to *v1.Pod) string {
 // Sink returns next, with an event for each update that requires a feature that the node does not
 // declare (rule sl-22). The update is delivered nevertheless.
 func (d DeclaredFeatures) Sink(next podsource.Sink, record func(runtime.Event)) podsource.Sink {
-	return &DeclaredSink{Sink: next, features: d, record: record, Pods: map[k8stypes.UID]*v1.Pod{}}
+	return &declaredSink{Sink: next, features: d, record: record, Pods: map[k8stypes.UID]*v1.Pod{}}
 }
 
-// A DeclaredSink is called by one goroutine at a time, as each Sink.
-type DeclaredSink struct {
+// A declaredSink is called by one goroutine at a time, as each Sink.
+type declaredSink struct {
 	podsource.Sink
 	features DeclaredFeatures
 	record   func(runtime.Event)
@@ -46,7 +46,7 @@ type DeclaredSink struct {
 }
 
 // AddPods implements podsource.Sink.
-func (s *DeclaredSink) AddPods(pods []*v1.Pod) {
+func (s *declaredSink) AddPods(pods []*v1.Pod) {
 	for _, pod := range pods {
 		s.Pods[pod.UID] = pod
 	}
@@ -54,7 +54,7 @@ func (s *DeclaredSink) AddPods(pods []*v1.Pod) {
 }
 
 // UpdatePods implements podsource.Sink.
-func (s *DeclaredSink) UpdatePods(pods []*v1.Pod) {
+func (s *declaredSink) UpdatePods(pods []*v1.Pod) {
 	for _, pod := range pods {
 		if from := s.Pods[pod.UID]; from != nil {
 			if missing := s.features.missingForUpdate(from, pod); missing != "" {
@@ -70,7 +70,7 @@ func (s *DeclaredSink) UpdatePods(pods []*v1.Pod) {
 }
 
 // RemovePods implements podsource.Sink.
-func (s *DeclaredSink) RemovePods(pods []*v1.Pod) {
+func (s *declaredSink) RemovePods(pods []*v1.Pod) {
 	for _, pod := range pods {
 		delete(s.Pods, pod.UID)
 	}

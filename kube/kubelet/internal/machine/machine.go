@@ -52,11 +52,11 @@ func Open(ctx context.Context, s *stores.Stores) (m *Machine, err error) {
 // openCRI returns an error if pods of another node run on the machine, before it changes
 // anything that they could use.
 func (m *Machine) openCRI(ctx context.Context, s *stores.Stores) (err error) {
-	total, err := ReadCapacity(s.Base)
+	total, err := readCapacity(s.Base)
 	if err != nil {
 		return err
 	}
-	m.node = func() admission.Node { return AdmissionNode(s.Base, total.Allocatable) }
+	m.node = func() admission.Node { return admissionNode(s.Base, total.Allocatable) }
 	if m.Claims, err = volumes.NewClaims(s.Base, s.Cluster); err != nil {
 		return err
 	}
@@ -103,8 +103,8 @@ func (m *Machine) openVolumes(s *stores.Stores, allocatable v1.ResourceList) (er
 
 // openAccounts constructs what records the use of the machine's resources.
 func (m *Machine) openAccounts(ctx context.Context, s *stores.Stores) (err error) {
-	m.Declared = NewDeclaredFeatures(ctx, s.Base, m.Runtime, m.NoResize == "")
-	if m.Allocation, err = NewAllocation(s.Base, AllocationDeps{
+	m.Declared = newDeclaredFeatures(ctx, s.Base, m.Runtime, m.NoResize == "")
+	if m.Allocation, err = newAllocation(s.Base, allocationDeps{
 		Runtime: m.Runtime, NoResize: m.NoResize, node: m.node, object: s.Object, read: readNode(s.Base, s.Cluster), devices: m.Managers.advertises,
 	}); err != nil {
 		return err
@@ -112,7 +112,7 @@ func (m *Machine) openAccounts(ctx context.Context, s *stores.Stores) (err error
 	if m.Stats, err = newStats(s.Base, m.Runtime, m.Cgroups, m.Volumes); err != nil {
 		return err
 	}
-	logs, err := NewLogRotator(s.Base, m.Runtime)
+	logs, err := newLogRotator(s.Base, m.Runtime)
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func (m *Machine) newCRI(ctx context.Context, s *stores.Stores, services Service
 		return v.GetRuntimeVersion(), err
 	}
 	var err error
-	if m.Runtime.IDs, err = NewUserNamespaces(ctx, s.Base, services.Processes, SubIDSource{user.Lookup, os.DirFS("/"), runGetsubids}); err != nil {
+	if m.Runtime.IDs, err = newUserNamespaces(ctx, s.Base, services.Processes, subIDSource{user.Lookup, os.DirFS("/"), runGetsubids}); err != nil {
 		return nil, err
 	}
 	cfg := cri.Config{Runtime: services.Service, Images: services.Images}
@@ -50,7 +50,7 @@ func (m *Machine) newCRI(ctx context.Context, s *stores.Stores, services Service
 		cfg.Providers.Managers = m.Managers.Managers
 	}
 	if !services.Processes {
-		cfg.Dirs.ContainerLogs = ContainerLogs(s.Config.Host.Manage)
+		cfg.Dirs.ContainerLogs = containerLogs(s.Config.Host.Manage)
 	}
 	if err := m.complete(s, &cfg); err != nil {
 		return nil, err
@@ -71,19 +71,19 @@ func (m *Machine) complete(s *stores.Stores, cfg *cri.Config) error {
 		return fmt.Errorf("read facts of the machine: %w", err)
 	}
 	allocatable := m.Cgroups.Allocatable
-	m.Runtime.Facts = ConfiguredFacts(facts, b.Configuration, allocatable)
+	m.Runtime.Facts = configuredFacts(facts, b.Configuration, allocatable)
 	keyring, err := newKeyring(b)
 	if err != nil {
 		return err
 	}
 	cfg.Name = m.Runtime.Name
-	cfg.Node = cri.Node{IPs: s.HostIPs, Facts: m.Runtime.Facts, Allocatable: allocatable, DNS: DNSOf(b.Configuration), UnsafeSysctls: b.Configuration.AllowedUnsafeSysctls}
+	cfg.Node = cri.Node{IPs: s.HostIPs, Facts: m.Runtime.Facts, Allocatable: allocatable, DNS: dnsOf(b.Configuration), UnsafeSysctls: b.Configuration.AllowedUnsafeSysctls}
 	cfg.Dirs.PodLogs, cfg.Dirs.Root = b.Configuration.PodLogsDir, b.Config.RootDir
 	cfg.Calls.Timeout = b.Configuration.RuntimeRequestTimeout.Duration
 	cfg.Providers.Objects, cfg.Providers.Volumes = stores.ObjectsOf(s.Cluster, s.Local), m.Volumes
 	cfg.Record, cfg.Logger = b.Record, b.Logger
 	cfg.Hooks = b.Metrics.Remote.Runtime().Join(cri.Hooks{Synced: s.History.Synced})
-	cfg.Containers.Backoff, cfg.Pulls.Config = BackoffOf(b.Configuration.CrashLoopBackOff), PullsOf(b.Configuration, b.Metrics.Remote.Images())
+	cfg.Containers.Backoff, cfg.Pulls.Config = backoffOf(b.Configuration.CrashLoopBackOff), pullsOf(b.Configuration, b.Metrics.Remote.Images())
 	cfg.Pulls.Keyring = keyring
 	cfg.Pulls.Dir = filepath.Join(b.Config.RootDir, "image_manager")
 	for _, records := range []string{"pulling", "pulled"} { // which others look for once the kubelet runs
@@ -104,10 +104,10 @@ func (m *Machine) complete(s *stores.Stores, cfg *cri.Config) error {
 	return nil
 }
 
-// DNSOf returns the configuration of resolv.conf files. An empty resolvConf means no name
+// dnsOf returns the configuration of resolv.conf files. An empty resolvConf means no name
 // servers (rule dn-4). As in the kubelet a file that does not exist is an error, also the
 // default one, except on Windows.
-func DNSOf(k *kubeletconfig.KubeletConfiguration) cri.DNS {
+func dnsOf(k *kubeletconfig.KubeletConfiguration) cri.DNS {
 	file := stores.Deref(k.ResolverConfig)
 	if k.ResolverConfig == nil && goruntime.GOOS != "windows" {
 		file = "/etc/resolv.conf"
@@ -118,14 +118,14 @@ func DNSOf(k *kubeletconfig.KubeletConfiguration) cri.DNS {
 	}
 }
 
-func BackoffOf(k kubeletconfig.CrashLoopBackOffConfig) plan.BackoffConfig {
+func backoffOf(k kubeletconfig.CrashLoopBackOffConfig) plan.BackoffConfig {
 	if k.MaxContainerRestartPeriod == nil {
 		return plan.BackoffConfig{}
 	}
 	return plan.BackoffConfig{Max: k.MaxContainerRestartPeriod.Duration}
 }
 
-func PullsOf(k *kubeletconfig.KubeletConfiguration, hooks images.Hooks) images.Config {
+func pullsOf(k *kubeletconfig.KubeletConfiguration, hooks images.Hooks) images.Config {
 	cfg := images.Config{
 		Hooks: hooks,
 		QPS:   float64(stores.Deref(k.RegistryPullQPS)), Burst: int(k.RegistryBurst),
@@ -150,9 +150,9 @@ func PullsOf(k *kubeletconfig.KubeletConfiguration, hooks images.Hooks) images.C
 	return cfg
 }
 
-// NewUserNamespaces returns the allocator of IDs for pods with hostUsers: false; nil where
+// newUserNamespaces returns the allocator of IDs for pods with hostUsers: false; nil where
 // there are no user namespaces.
-func NewUserNamespaces(ctx context.Context, b stores.Base, processes bool, source SubIDSource) (*userns.Allocator, error) {
+func newUserNamespaces(ctx context.Context, b stores.Base, processes bool, source subIDSource) (*userns.Allocator, error) {
 	perPod := int64(0)
 	if b.Configuration.UserNamespaces != nil {
 		perPod = stores.Deref(b.Configuration.UserNamespaces.IDsPerPod)
@@ -171,9 +171,9 @@ func NewUserNamespaces(ctx context.Context, b stores.Base, processes bool, sourc
 	return ids, ids.Load()
 }
 
-// ConfiguredFacts adds the Configuration to the facts of the machine (rules cm-32 to
+// configuredFacts adds the Configuration to the facts of the machine (rules cm-32 to
 // cm-42).
-func ConfiguredFacts(facts podconfig.Node, k *kubeletconfig.KubeletConfiguration, allocatable v1.ResourceList) podconfig.Node {
+func configuredFacts(facts podconfig.Node, k *kubeletconfig.KubeletConfiguration, allocatable v1.ResourceList) podconfig.Node {
 	facts.NoCPUQuota = !*k.CPUCFSQuota
 	facts.CPUPeriod = k.CPUCFSQuotaPeriod.Duration
 	facts.Swap.Limited = k.MemorySwap.SwapBehavior == "LimitedSwap"
@@ -188,8 +188,8 @@ func ConfiguredFacts(facts podconfig.Node, k *kubeletconfig.KubeletConfiguration
 	return facts
 }
 
-// NewLogRotator constructs the rotator of container logs.
-func NewLogRotator(b stores.Base, rt PodRuntime) (*logrotate.Rotator, error) {
+// newLogRotator constructs the rotator of container logs.
+func newLogRotator(b stores.Base, rt PodRuntime) (*logrotate.Rotator, error) {
 	k, cfg := b.Configuration, logrotate.Config{Runtime: Listed{rt, b.Pods.Table}, Logger: b.Logger}
 	if k.ContainerLogMaxSize != "" {
 		size, err := resource.ParseQuantity(k.ContainerLogMaxSize)
@@ -221,9 +221,9 @@ func podLogDir(b stores.Base, namespace, name string, uid types.UID) string {
 	return filepath.Join(b.Configuration.PodLogsDir, namespace+"_"+name+"_"+string(uid))
 }
 
-// ContainerLogs returns the directory of links to the logs of containers, which log collectors
+// containerLogs returns the directory of links to the logs of containers, which log collectors
 // read; empty without permission to change the machine.
-func ContainerLogs(manage bool) string {
+func containerLogs(manage bool) string {
 	if !manage {
 		return ""
 	}

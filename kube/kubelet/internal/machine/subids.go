@@ -17,8 +17,8 @@ import (
 // idsUser is the user whose subordinate IDs are those of pods with user namespaces.
 const idsUser = "kubelet"
 
-// A SubIDSource provides the subordinate IDs of a user.
-type SubIDSource struct {
+// A subIDSource provides the subordinate IDs of a user.
+type subIDSource struct {
 	Lookup func(name string) (*user.User, error)
 	Files  fs.FS // of the machine
 
@@ -39,7 +39,7 @@ func runGetsubids(ctx context.Context, args ...string) (string, error) {
 // PodIDs returns the range of host IDs for pods: the subordinate IDs of the user kubelet,
 // or the zero Range if there is no such user or no range is configured (rule se-18).
 // Without getsubids the files of the machine are read.
-func (s SubIDSource) PodIDs(ctx context.Context) (userns.Range, error) {
+func (s subIDSource) PodIDs(ctx context.Context) (userns.Range, error) {
 	account, err := s.Lookup(idsUser)
 	if _, unknown := errors.AsType[user.UnknownUserError](err); unknown || errors.Is(err, fs.ErrNotExist) { // or no /etc/passwd
 		return userns.Range{}, nil
@@ -63,7 +63,7 @@ func (s SubIDSource) PodIDs(ctx context.Context) (userns.Range, error) {
 	return userns.ParseSubIDs(uids, gids)
 }
 
-func (s SubIDSource) fromFiles(account *user.User) (userns.Range, error) {
+func (s subIDSource) fromFiles(account *user.User) (userns.Range, error) {
 	uids, err := subIDsIn(s.Files, "etc/subuid", idsUser, account.Uid)
 	if err != nil {
 		return userns.Range{}, err

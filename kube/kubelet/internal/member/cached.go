@@ -9,9 +9,9 @@ import (
 // read last. They change when the runtime is replaced.
 const factsAge = time.Minute
 
-// Cached returns a function that returns the last result of read while it is at most age old. Errors
+// cached returns a function that returns the last result of read while it is at most age old. Errors
 // are not cached. It is safe for concurrent use; concurrent callers share a call.
-func Cached[T any](age time.Duration, read func(context.Context) (T, error)) func(context.Context) (T, error) {
+func cached[T any](age time.Duration, read func(context.Context) (T, error)) func(context.Context) (T, error) {
 	turn := make(chan struct{}, 1) // held while last and at are used
 	var last T
 	var at time.Time

@@ -40,7 +40,7 @@ type nodeDeps struct {
 // newNode constructs the manager of the Node object and its lease.
 func newNode(b stores.Base, d nodeDeps) (*node.Node, error) {
 	addresses := node.AddressConfig{NodeName: b.Config.NodeName, NodeIPs: b.Config.Host.IPs}
-	cloud := node.CloudProvider{External: b.Config.Cluster.ExternalCloudProvider, ProvidedNodeIP: ProvidedIPs(b.Config.Host.IPs), ProviderID: b.Configuration.ProviderID}
+	cloud := node.CloudProvider{External: b.Config.Cluster.ExternalCloudProvider, ProvidedNodeIP: providedIPs(b.Config.Host.IPs), ProviderID: b.Configuration.ProviderID}
 	addresses.Cloud = cloud.External
 	spec := node.Spec{Name: b.Config.NodeName, Labels: b.Config.Cluster.NodeLabels, Taints: b.Configuration.RegisterWithTaints, CloudProvider: cloud}
 	if info := d.backend.Info(); info != nil {
@@ -83,9 +83,9 @@ func newNode(b stores.Base, d nodeDeps) (*node.Node, error) {
 
 // nodeFacts returns the function that reads the facts of the node status.
 func nodeFacts(b stores.Base, d nodeDeps, addresses node.AddressConfig, cloud node.CloudProvider) func(context.Context) (node.Facts, error) {
-	refresh := Cached(factsAge, func(ctx context.Context) (struct{}, error) { return struct{}{}, d.backend.Refresh(ctx) })
-	version := Cached(factsAge, d.runtime.Version)
-	features := Cached(factsAge, d.runtime.Features)
+	refresh := cached(factsAge, func(ctx context.Context) (struct{}, error) { return struct{}{}, d.backend.Refresh(ctx) })
+	version := cached(factsAge, d.runtime.Version)
+	features := cached(factsAge, d.runtime.Features)
 	maxImages := int(stores.Deref(b.Configuration.NodeStatusMaxImages))
 	images := d.images.ForNode(d.runtime, maxImages)
 	machine := machineFacts(b, d)
@@ -127,9 +127,9 @@ func nodeFacts(b stores.Base, d nodeDeps, addresses node.AddressConfig, cloud no
 	}
 }
 
-// ProvidedIPs returns the value of the annotation with the configured addresses; "" if they
+// providedIPs returns the value of the annotation with the configured addresses; "" if they
 // only select a family.
-func ProvidedIPs(ips []net.IP) string {
+func providedIPs(ips []net.IP) string {
 	if len(ips) > 0 && ips[0].IsUnspecified() {
 		return ""
 	}

@@ -39,7 +39,7 @@ func adjustComponents(ctx context.Context, b stores.Base, d agentDeps) agent.Adj
 			c.Garbage, c.Hooks = b.Traces.Garbage(c.Garbage), b.Metrics.PodWorker()
 		},
 		Merge: func(c *podsource.MergeConfig) {
-			c.Sink, c.Hooks = d.declared.Sink(NotifyPods(b, c.Sink), b.Record), b.Metrics.Sources()
+			c.Sink, c.Hooks = d.declared.Sink(notifyPods(b, c.Sink), b.Record), b.Metrics.Sources()
 		},
 	}
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// MirrorPatience limits the wait for the mirror pods: while the API server is unavailable,
+// mirrorPatience limits the wait for the mirror pods: while the API server is unavailable,
 // static pods must not wait for it.
-const MirrorPatience = 3 * time.Second
+const mirrorPatience = 3 * time.Second
 
 // mirrorPods are the mirror pods of the node. *client.Pods implements it.
 type mirrorPods interface {
@@ -23,10 +23,10 @@ type mirrorPods interface {
 	Mirror(namespace, name string) *v1.Pod
 }
 
-// Mirrored is a source of static pods with the statuses of their mirror pods at the start of
+// mirrored is a source of static pods with the statuses of their mirror pods at the start of
 // the process. Without them, the readiness of a container that was taken over from a kubelet
 // would be false until its next probe.
-type Mirrored struct {
+type mirrored struct {
 	Source podsource.PodSource
 	Pods   mirrorPods
 	Exists func(types.UID) bool // the node has a pod of this UID
@@ -34,7 +34,7 @@ type Mirrored struct {
 
 // Run implements podsource.PodSource. The first set waits for the mirror pods, for
 // mirrorPatience at most, if it has a pod whose readiness depends on them.
-func (m Mirrored) Run(ctx context.Context, set func(pods []*v1.Pod)) error {
+func (m mirrored) Run(ctx context.Context, set func(pods []*v1.Pod)) error {
 	var statuses map[types.UID]v1.PodStatus // nil: before the first set
 	return m.Source.Run(ctx, func(pods []*v1.Pod) {
 		if statuses == nil {
@@ -48,8 +48,8 @@ func (m Mirrored) Run(ctx context.Context, set func(pods []*v1.Pod)) error {
 }
 
 // await waits until the mirror pods were read.
-func (m Mirrored) await(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, MirrorPatience)
+func (m mirrored) await(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, mirrorPatience)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -63,22 +63,22 @@ func (m Mirrored) await(ctx context.Context) {
 }
 
 // statuses returns the statuses of the mirror pods of existing pods.
-func (m Mirrored) statuses(pods []*v1.Pod) map[types.UID]v1.PodStatus {
+func (m mirrored) statuses(pods []*v1.Pod) map[types.UID]v1.PodStatus {
 	found := map[types.UID]v1.PodStatus{}
 	for _, pod := range pods {
 		if !m.Exists(pod.UID) {
 			continue
 		}
-		if s, ok := EarlierStatus(pod, m.Pods.Mirror(pod.Namespace, pod.Name)); ok {
+		if s, ok := earlierStatus(pod, m.Pods.Mirror(pod.Namespace, pod.Name)); ok {
 			found[pod.UID] = s
 		}
 	}
 	return found
 }
 
-// EarlierStatus returns the status that a static pod continues. That of a pod which may not
+// earlierStatus returns the status that a static pod continues. That of a pod which may not
 // restart is not used, since a static pod may run again after a restart of the machine.
-func EarlierStatus(pod, mirror *v1.Pod) (v1.PodStatus, bool) {
+func earlierStatus(pod, mirror *v1.Pod) (v1.PodStatus, bool) {
 	if mirror == nil || pod.Spec.RestartPolicy != v1.RestartPolicyAlways ||
 		mirror.Status.Phase != v1.PodRunning && mirror.Status.Phase != v1.PodPending {
 		return v1.PodStatus{}, false

@@ -28,7 +28,7 @@ func Open(ctx context.Context, s *stores.Stores, m *machine.Machine) (p *Pipelin
 	}); err != nil {
 		return nil, err
 	}
-	if p.Sources, err = NewSources(s.Base, s.Cluster); err != nil {
+	if p.Sources, err = newSources(s.Base, s.Cluster); err != nil {
 		return nil, err
 	}
 	if p.Agent, err = newAgent(ctx, s.Base, agentDeps{
@@ -38,10 +38,10 @@ func Open(ctx context.Context, s *stores.Stores, m *machine.Machine) (p *Pipelin
 	}); err != nil {
 		return nil, err
 	}
-	if p.podsAPI, err = NewPodsAPI(s.Base, p.Agent); err != nil {
+	if p.podsAPI, err = newPodsAPI(s.Base, p.Agent); err != nil {
 		return nil, err
 	}
-	p.shutdown, err = NewShutdown(s.Base, p.Agent.Status())
+	p.shutdown, err = newShutdown(s.Base, p.Agent.Status())
 	return p, err
 }
 

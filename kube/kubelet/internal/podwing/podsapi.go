@@ -18,9 +18,9 @@ import (
 // servesPods reports whether programs on the node are served the pods.
 func servesPods(b stores.Base) bool { return config.Enabled(b.Configuration, "PodsAPI") }
 
-// NewPodsAPI returns what serves the pods to programs on the node; nothing if its feature gate is
+// newPodsAPI returns what serves the pods to programs on the node; nothing if its feature gate is
 // disabled.
-func NewPodsAPI(b stores.Base, a *agent.Agent) ([]stores.Component, error) {
+func newPodsAPI(b stores.Base, a *agent.Agent) ([]stores.Component, error) {
 	if !servesPods(b) {
 		return nil, nil
 	}
@@ -48,8 +48,8 @@ func notifyStatuses(b stores.Base) status.Hooks {
 	return status.Hooks{Changed: func(i status.ChangedInfo) { b.Queues.Pods.Add(i.Pod.UID) }}
 }
 
-// NotifyPods returns next with notifications of the pods API.
-func NotifyPods(b stores.Base, next podsource.Sink) podsource.Sink {
+// notifyPods returns next with notifications of the pods API.
+func notifyPods(b stores.Base, next podsource.Sink) podsource.Sink {
 	if !servesPods(b) {
 		return next
 	}

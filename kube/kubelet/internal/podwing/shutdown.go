@@ -20,9 +20,9 @@ import (
 	"github.com/kubeparts/kubeparts/status"
 )
 
-// NewShutdown constructs the manager of graceful node shutdown.
-func NewShutdown(b stores.Base, statuses *status.Manager) (*shutdown.Manager, error) {
-	groups, err := ShutdownGroups(b.Configuration)
+// newShutdown constructs the manager of graceful node shutdown.
+func newShutdown(b stores.Base, statuses *status.Manager) (*shutdown.Manager, error) {
+	groups, err := shutdownGroups(b.Configuration)
 	if err != nil {
 		return nil, err
 	}
@@ -52,9 +52,9 @@ func NewShutdown(b stores.Base, statuses *status.Manager) (*shutdown.Manager, er
 	return shutdown.New(cfg)
 }
 
-// ShutdownGroups returns the grace periods of the Configuration, by priority (rules sh-2,
+// shutdownGroups returns the grace periods of the Configuration, by priority (rules sh-2,
 // sh-3).
-func ShutdownGroups(k *kubeletconfig.KubeletConfiguration) ([]shutdown.Group, error) {
+func shutdownGroups(k *kubeletconfig.KubeletConfiguration) ([]shutdown.Group, error) {
 	groups, err := shutdown.NewGroups(k.ShutdownGracePeriod.Duration, k.ShutdownGracePeriodCriticalPods.Duration)
 	if err != nil {
 		return nil, fmt.Errorf("shutdownGracePeriod, shutdownGracePeriodCriticalPods: %w", err)

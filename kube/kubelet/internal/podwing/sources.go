@@ -23,8 +23,8 @@ type Sources struct {
 	problems []func() []podsource.Problem
 }
 
-// NewSources constructs the sources of static pods and adds that of the cluster.
-func NewSources(b stores.Base, c *stores.Cluster) (Sources, error) {
+// newSources constructs the sources of static pods and adds that of the cluster.
+func newSources(b stores.Base, c *stores.Cluster) (Sources, error) {
 	s := Sources{ByName: map[string]podsource.PodSource{}}
 	hooks := podsource.ManifestHooks{
 		Problem: func(p podsource.Problem) {
@@ -73,7 +73,7 @@ func NewSources(b stores.Base, c *stores.Cluster) (Sources, error) {
 	s.Static = slices.Sorted(maps.Keys(s.ByName))
 	if c != nil {
 		for name, static := range s.ByName {
-			s.ByName[name] = Mirrored{static, c.Pods, podExists(b)}
+			s.ByName[name] = mirrored{static, c.Pods, podExists(b)}
 		}
 		s.ByName[podsource.APISource] = c.Source
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // csi returns the plugin for the volumes of CSI drivers.
-func (p *Plugins) csi() (volume.Plugin, error) {
+func (p *pluginSet) csi() (volume.Plugin, error) {
 	cfg := csi.Config{
 		RootDir: p.B.Config.RootDir, NodeName: p.B.Config.NodeName, Mounter: p.mounter, Objects: p.objects, Tokens: p.tokens,
 		Changed: func() { p.v.PluginChanged(csi.Name) }, Called: p.B.Metrics.Remote.CSI, Logger: p.B.Logger,

@@ -25,8 +25,8 @@ import (
 	"github.com/kubeparts/kubeparts/volume/token"
 )
 
-// Plugins constructs the plugins of a volume manager.
-type Plugins struct {
+// A pluginSet constructs the plugins of a volume manager.
+type pluginSet struct {
 	B           stores.Base
 	v           *Volumes
 	mounter     volume.Mounter
@@ -40,7 +40,7 @@ type Plugins struct {
 }
 
 // useCluster has the plugins read objects of the API server.
-func (p *Plugins) useCluster(c *stores.Cluster) (err error) {
+func (p *pluginSet) useCluster(c *stores.Cluster) (err error) {
 	p.cluster, p.objects, p.bundles = c, c.Objects, c.Objects
 	if p.tokens, err = token.New(token.Config{Get: c.Objects.Token}); err != nil {
 		return err
@@ -50,7 +50,7 @@ func (p *Plugins) useCluster(c *stores.Cluster) (err error) {
 }
 
 // useLocal has the plugins read the objects of the Config. A directory has no tokens.
-func (p *Plugins) useLocal(o *stores.LocalObjects) (err error) {
+func (p *pluginSet) useLocal(o *stores.LocalObjects) (err error) {
 	p.objects = o
 	if p.B.Config.Objects.Source != nil {
 		p.tokens, err = token.New(token.Config{Get: o.Token})
@@ -59,8 +59,8 @@ func (p *Plugins) useLocal(o *stores.LocalObjects) (err error) {
 }
 
 // all returns the plugins. Those of CSI drivers require mounts.
-func (p *Plugins) all(cl *Claims) ([]volume.Plugin, error) {
-	empty, err := emptydir.New(p.EmptyDir())
+func (p *pluginSet) all(cl *Claims) ([]volume.Plugin, error) {
+	empty, err := emptydir.New(p.emptyDir())
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (p *Plugins) all(cl *Claims) ([]volume.Plugin, error) {
 	return plugins, err
 }
 
-func (p *Plugins) EmptyDir() emptydir.Config {
+func (p *pluginSet) emptyDir() emptydir.Config {
 	cfg := emptydir.Config{Mounter: p.mounter, Allocatable: p.allocatable, Logger: p.B.Logger}
 	if config.Enabled(p.B.Configuration, quotaGate) {
 		cfg.Quotas = emptydir.NewProjectQuotas()
@@ -93,7 +93,7 @@ func (p *Plugins) EmptyDir() emptydir.Config {
 }
 
 // watchDrivers constructs the registration of CSI and DRA drivers.
-func (p *Plugins) watchDrivers(cl *Claims) (err error) {
+func (p *pluginSet) watchDrivers(cl *Claims) (err error) {
 	handlers := map[string]register.Handler{register.CSIPlugin: p.v.csi}
 	if cl != nil {
 		handlers[register.DRAPlugin] = cl.plugins

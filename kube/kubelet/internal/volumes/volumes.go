@@ -48,7 +48,7 @@ type Deps struct {
 // permissions of the process.
 func New(b stores.Base, d Deps) (*Volumes, error) {
 	v := &Volumes{mounts: volume.CanMount(), local: d.Local}
-	p := Plugins{B: b, v: v, mounter: volume.NewMounter(v.mounts), allocatable: d.Allocatable}
+	p := pluginSet{B: b, v: v, mounter: volume.NewMounter(v.mounts), allocatable: d.Allocatable}
 	cfg := volume.Config{
 		RootDir: b.Config.RootDir, Mounter: p.mounter, StatsPeriod: b.Configuration.VolumeStatsAggPeriod.Duration, Hooks: b.Metrics.Volumes(), Record: b.Record, Logger: b.Logger,
 	}

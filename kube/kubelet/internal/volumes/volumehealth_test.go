@@ -1,4 +1,4 @@
-package kubelet
+package volumes
 
 import (
 	"testing"
@@ -6,17 +6,18 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/kubeparts/kubeparts/kube/kubelet/internal/volumes"
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/wingtest"
+	"github.com/kubeparts/kubeparts/kube/kubelet/options"
 	"github.com/kubeparts/kubeparts/volume"
 )
 
 func TestTheHealthOfVolumesIsReadWithItsGate(t *testing.T) {
 	for _, enabled := range []bool{false, true} {
-		b := newBase(t, standalone(t, ""))
+		b := wingtest.Base(t, wingtest.Standalone(t, ""))
 		b.Configuration.FeatureGates = map[string]bool{"CSIVolumeHealth": enabled}
 		read := false
-		b.Config.Adjust = append(b.Config.Adjust, Adjust{Volumes: func(c *volume.Config) error { read = c.HealthChanged != nil; return nil }})
-		v, err := volumes.New(b, volumes.Deps{})
+		b.Config.Adjust = append(b.Config.Adjust, options.Adjust{Volumes: func(c *volume.Config) error { read = c.HealthChanged != nil; return nil }})
+		v, err := New(b, Deps{})
 		require.NoError(t, err)
 		assert.Equal(t, enabled, read)
 		assert.Equal(t, enabled, v.Health != nil)

@@ -1,4 +1,4 @@
-package kubelet
+package podwing
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/kube/kubelet/internal/podwing"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -68,7 +67,7 @@ func TestEarlierStatus(t *testing.T) {
 		{"a UID in the manifest, own mirror pod", staticPod("a", ownHash), mirrorWith("hash", v1.PodRunning), true},
 		{"may not restart", staticPod("a", never), mirrorWith("a", v1.PodRunning), false},
 	} {
-		got, ok := podwing.EarlierStatus(tc.pod, tc.mirror)
+		got, ok := earlierStatus(tc.pod, tc.mirror)
 		assert.Equal(t, tc.want, ok, tc.name)
 		if tc.want {
 			assert.Equal(t, tc.mirror.Status, got, tc.name)
@@ -88,7 +87,7 @@ func TestStaticPodsHaveTheStatusesOfTheirMirrorPods(t *testing.T) {
 	}{
 		{"read before", staticPod("a"), 0, true, 0, v1.PodRunning},
 		{"read soon", staticPod("a"), time.Second, true, time.Second, v1.PodRunning},
-		{"the API server is unavailable", staticPod("a"), time.Hour, true, podwing.MirrorPatience, v1.PodPending},
+		{"the API server is unavailable", staticPod("a"), time.Hour, true, mirrorPatience, v1.PodPending},
 		{"a new pod does not wait", staticPod("a"), time.Second, false, 0, v1.PodPending},
 		{"without probes", staticPod("a", noProbe), time.Second, true, 0, v1.PodPending},
 	} {
@@ -97,7 +96,7 @@ func TestStaticPodsHaveTheStatusesOfTheirMirrorPods(t *testing.T) {
 				begun := time.Now()
 				var sets [][]*v1.Pod
 				var first time.Duration
-				m := podwing.Mirrored{
+				m := mirrored{
 					Source: podsource.Func(func(_ context.Context, set func([]*v1.Pod)) error {
 						set([]*v1.Pod{tc.pod})
 						first = time.Since(begun)

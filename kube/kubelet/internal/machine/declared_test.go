@@ -1,4 +1,4 @@
-package kubelet
+package machine
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/kube/kubelet/internal/machine"
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/wingtest"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -33,14 +33,14 @@ func TestDeclaredFeatures(t *testing.T) {
 		"features that do not exist here": {map[string]bool{"DRANodeAllocatableResources": true, "InPlacePodVerticalScalingMemoryBackedVolumes": true}, false, both,
 			[]string{"ExtendWebSocketsToKubelet", "RestartAllContainersOnContainerExits"}},
 	} {
-		assert.Equal(t, tc.want, machine.DeclareFeatures(enabledIn(tc.gates), tc.resize, tc.has).Names, name)
+		assert.Equal(t, tc.want, declareFeatures(enabledIn(tc.gates), tc.resize, tc.has).Names, name)
 	}
 }
 
 func TestAPodThatRequiresAnotherFeatureIsRejected(t *testing.T) {
 	shared := &v1.Pod{Spec: v1.PodSpec{HostNetwork: true, HostUsers: new(false), Containers: []v1.Container{{Name: "main"}}}}
 	mounts := &v1.Pod{Spec: v1.PodSpec{InitContainers: []v1.Container{{VolumeMounts: []v1.VolumeMount{{BindMountOptions: []string{"noexec"}}}}}}}
-	d := machine.DeclareFeatures(enabledIn(nil), true, runtime.Features{UserNamespacesHostNetwork: true, MountOptions: true})
+	d := declareFeatures(enabledIn(nil), true, runtime.Features{UserNamespacesHostNetwork: true, MountOptions: true})
 	rejects := func(pod *v1.Pod) string {
 		r := d.Admit(t.Context(), pod)
 		if r == nil {
@@ -53,7 +53,7 @@ func TestAPodThatRequiresAnotherFeatureIsRejected(t *testing.T) {
 	assert.Empty(t, rejects(&v1.Pod{Spec: v1.PodSpec{HostNetwork: true}}))
 	assert.Equal(t, "Pod requires node features that are not available: UserNamespacesHostNetworkSupport", rejects(shared))
 	assert.Equal(t, "Pod requires node features that are not available: VolumeBindMountOptions", rejects(mounts))
-	d = machine.DeclareFeatures(enabledIn(map[string]bool{"UserNamespacesHostNetworkSupport": true, "VolumeBindMountOptions": true}), true, runtime.Features{UserNamespacesHostNetwork: true})
+	d = declareFeatures(enabledIn(map[string]bool{"UserNamespacesHostNetworkSupport": true, "VolumeBindMountOptions": true}), true, runtime.Features{UserNamespacesHostNetwork: true})
 	assert.Empty(t, rejects(shared))
 	assert.Equal(t, "Pod requires node features that are not available: VolumeBindMountOptions", rejects(mounts), "the runtime does not have it")
 }
@@ -66,8 +66,8 @@ func (brokenFeatures) Features(context.Context) (runtime.Features, error) {
 
 // A runtime that does not respond has no features until the kubelet restarts.
 func TestDeclaredFeaturesWithoutRuntime(t *testing.T) {
-	b := newBase(t, standalone(t, "featureGates: {VolumeBindMountOptions: true}\n"))
-	assert.Equal(t, []string{"ExtendWebSocketsToKubelet", "RestartAllContainersOnContainerExits"}, machine.NewDeclaredFeatures(t.Context(), b, brokenFeatures{}, false).Names)
+	b := wingtest.Base(t, wingtest.Standalone(t, "featureGates: {VolumeBindMountOptions: true}\n"))
+	assert.Equal(t, []string{"ExtendWebSocketsToKubelet", "RestartAllContainersOnContainerExits"}, newDeclaredFeatures(t.Context(), b, brokenFeatures{}, false).Names)
 }
 
 // enabledIn returns the function that reports whether a gate is set in a map.

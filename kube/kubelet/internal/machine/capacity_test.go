@@ -1,4 +1,4 @@
-package kubelet
+package machine
 
 import (
 	"os"
@@ -17,8 +17,8 @@ import (
 
 	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/cm"
-	"github.com/kubeparts/kubeparts/kube/kubelet/internal/machine"
 	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/wingtest"
 )
 
 // requestingMemory returns a pod that requests memory.
@@ -37,11 +37,11 @@ func TestPodsMustFitTheNode(t *testing.T) { // adm-5, adm-7
 		}
 		return reasons
 	}
-	b := newBase(t, standalone(t, ""))
-	node := machine.AdmissionNode(b, v1.ResourceList{v1.ResourceMemory: resource.MustParse("4Gi"), v1.ResourceEphemeralStorage: resource.MustParse("1")})
+	b := wingtest.Base(t, wingtest.Standalone(t, ""))
+	node := admissionNode(b, v1.ResourceList{v1.ResourceMemory: resource.MustParse("4Gi"), v1.ResourceEphemeralStorage: resource.MustParse("1")})
 	assert.Empty(t, reasons(requestingMemory("web", "4Gi"), nil, node))
 	assert.Equal(t, []string{"OutOfmemory"}, reasons(requestingMemory("web", "5Gi"), nil, node))
-	assert.Empty(t, reasons(requestingMemory("web", "400Ti"), nil, machine.AdmissionNode(b, nil)), "memory is not limited where the machine does not report it")
+	assert.Empty(t, reasons(requestingMemory("web", "400Ti"), nil, admissionNode(b, nil)), "memory is not limited where the machine does not report it")
 	assert.Equal(t, []string{"OutOfpods"}, reasons(requestingMemory("web", "0"), slices.Repeat([]*v1.Pod{requestingMemory("other", "0")}, 110), node))
 	onDisk := func(amount string) *v1.Pod {
 		pod := requestingMemory("web", "0")
@@ -50,10 +50,10 @@ func TestPodsMustFitTheNode(t *testing.T) { // adm-5, adm-7
 	}
 	assert.Empty(t, reasons(onDisk("1"), nil, node))
 	assert.Equal(t, []string{"OutOfephemeral-storage"}, reasons(onDisk("2"), nil, node))
-	assert.Empty(t, reasons(onDisk("400Ti"), nil, machine.AdmissionNode(b, nil)), "it is not limited where the machine does not report it")
-	none := newBase(t, standalone(t, "localStorageCapacityIsolation: false\n"))
-	assert.Equal(t, []string{"OutOfephemeral-storage"}, reasons(onDisk("1"), nil, machine.AdmissionNode(none, nil)))
-	c, err := machine.ReadCapacity(none)
+	assert.Empty(t, reasons(onDisk("400Ti"), nil, admissionNode(b, nil)), "it is not limited where the machine does not report it")
+	none := wingtest.Base(t, wingtest.Standalone(t, "localStorageCapacityIsolation: false\n"))
+	assert.Equal(t, []string{"OutOfephemeral-storage"}, reasons(onDisk("1"), nil, admissionNode(none, nil)))
+	c, err := readCapacity(none)
 	require.NoError(t, err)
 	assert.NotContains(t, c.Total, v1.ResourceEphemeralStorage)
 	assert.NotContains(t, c.Allocatable, v1.ResourceEphemeralStorage)
@@ -77,7 +77,7 @@ func TestEvictionHardIsReserved(t *testing.T) { // cm-22, ev-9
 		"another, merged": {map[string]string{"nodefs.available": "5%"}, true, "8092Mi"},
 		"own value":       {map[string]string{"memory.available": "1Gi"}, false, "7Gi"},
 	} {
-		r, err := machine.ReservedOf(&kubeletconfig.KubeletConfiguration{EvictionHard: tc.hard, MergeDefaultEvictionSettings: &tc.merge}, total)
+		r, err := reservedOf(&kubeletconfig.KubeletConfiguration{EvictionHard: tc.hard, MergeDefaultEvictionSettings: &tc.merge}, total)
 		require.NoError(t, err, name)
 		memory := cm.Allocatable(total, r)[v1.ResourceMemory]
 		assert.Zero(t, memory.Cmp(resource.MustParse(tc.want)), "%s: %s", name, memory.String())
@@ -94,13 +94,13 @@ func TestInvalidReservations(t *testing.T) {
 		"systemReserved: {memory: 1000000Gi}\n": `invalid Node Allocatable configuration. Resource "memory" has a reservation of `,
 		"reservedSystemCPUs: \"9999\"\n":        "reserved-cpus: 9999 is not a subset of online-cpus: ",
 	} {
-		cfg, err := stores.Complete(standalone(t, lines))
+		cfg, err := stores.Complete(wingtest.Standalone(t, lines))
 		if err == nil {
-			_, err = machine.ReadCapacity(stores.Base{Config: cfg, Configuration: cfg.Configuration})
+			_, err = readCapacity(stores.Base{Config: cfg, Configuration: cfg.Configuration})
 		}
 		assert.ErrorContains(t, err, want, lines)
 	}
-	c, err := machine.ReadCapacity(newBase(t, standalone(t, "systemReserved: {cpu: 1m, memory: 1Mi, pid: \"10\", ephemeral-storage: 1Mi}\nkubeReserved: {cpu: 2m}\n")))
+	c, err := readCapacity(wingtest.Base(t, wingtest.Standalone(t, "systemReserved: {cpu: 1m, memory: 1Mi, pid: \"10\", ephemeral-storage: 1Mi}\nkubeReserved: {cpu: 2m}\n")))
 	require.NoError(t, err)
 	assert.EqualValues(t, 3, c.Total.Cpu().MilliValue()-c.Allocatable.Cpu().MilliValue())
 	assert.True(t, c.Total.StorageEphemeral().Sign() > 0)
@@ -108,11 +108,11 @@ func TestInvalidReservations(t *testing.T) {
 
 func TestPolicyOf(t *testing.T) {
 	total := v1.ResourceList{"hugepages-2Mi": resource.MustParse("4Mi"), "hugepages-x": {}, v1.ResourceCPU: resource.MustParse("1")}
-	p, err := machine.PolicyOf(decode(t, ""), total)
+	p, err := policyOf(wingtest.Decode(t, ""), total)
 	require.NoError(t, err)
 	assert.Equal(t, cm.Policy{CPUPeriod: 100 * time.Millisecond, PodPids: -1, HugePageSizes: []int64{2 << 20}, MemoryQoS: true, PageSize: int64(os.Getpagesize())}, p)
 
-	p, err = machine.PolicyOf(decode(t, `cpuCFSQuota: false
+	p, err = policyOf(wingtest.Decode(t, `cpuCFSQuota: false
 podPidsLimit: 7
 memoryReservationPolicy: TieredReservation
 memoryThrottlingFactor: 0.5
@@ -123,9 +123,9 @@ qosReserved: {memory: 50%}
 		NoCPUQuota: true, CPUPeriod: 100 * time.Millisecond, PodPids: 7, Reserve: cm.ReserveTiered,
 		MemoryQoS: true, ThrottlingFactor: 0.5, PageSize: int64(os.Getpagesize()), QOSReserved: map[v1.ResourceName]int64{v1.ResourceMemory: 50},
 	}, p)
-	p, err = machine.PolicyOf(decode(t, "featureGates: {MemoryQoS: false}\nmemoryReservationPolicy: TieredReservation\nmemoryThrottlingFactor: 0.9\n"), nil)
+	p, err = policyOf(wingtest.Decode(t, "featureGates: {MemoryQoS: false}\nmemoryReservationPolicy: TieredReservation\nmemoryThrottlingFactor: 0.9\n"), nil)
 	require.NoError(t, err)
 	assert.Equal(t, cm.Policy{CPUPeriod: 100 * time.Millisecond, PodPids: -1}, p)
-	_, err = machine.PolicyOf(decode(t, "qosReserved: {memory: half}\n"), nil)
+	_, err = policyOf(wingtest.Decode(t, "qosReserved: {memory: half}\n"), nil)
 	assert.EqualError(t, err, `--qos-reserved value failed to parse: failed to parse percentage "half" for "memory" resource: percentage expected, got 'half'`)
 }

@@ -1,4 +1,4 @@
-package kubelet
+package edge
 
 import (
 	"crypto/tls"
@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/kubeparts/kubeparts/kube/kubelet/internal/edge"
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/wingtest"
 	"github.com/kubeparts/kubeparts/kube/server"
 )
 
@@ -18,21 +18,21 @@ func TestTLS(t *testing.T) {
 		"tlsCipherSuites: [NONE]\n":     "tlsCipherSuites: ",
 		"tlsCurvePreferences: [9999]\n": "tlsCurvePreferences: unknown key exchange 9999",
 	} {
-		_, err := edge.SetTLS(decode(t, lines), new(server.TLSConfig))
+		_, err := setTLS(wingtest.Decode(t, lines), new(server.TLSConfig))
 		assert.ErrorContains(t, err, want)
 	}
 	var cfg server.TLSConfig
-	warnings, err := edge.SetTLS(decode(t, "tlsMinVersion: VersionTLS13\ntlsCurvePreferences: [29]\n"), &cfg)
+	warnings, err := setTLS(wingtest.Decode(t, "tlsMinVersion: VersionTLS13\ntlsCurvePreferences: [29]\n"), &cfg)
 	require.NoError(t, err)
 	assert.Empty(t, warnings)
 	assert.EqualValues(t, tls.VersionTLS13, cfg.MinVersion)
 	assert.Equal(t, []tls.CurveID{tls.X25519}, cfg.Curves)
-	_, err = edge.SetTLS(decode(t, ""), &cfg)
+	_, err = setTLS(wingtest.Decode(t, ""), &cfg)
 	require.NoError(t, err)
 	assert.Zero(t, cfg.MinVersion, "the default of package server")
 
 	// The kubelet accepts these, and logs a warning.
-	warnings, err = edge.SetTLS(decode(t, "tlsMinVersion: VersionTLS11\ntlsCipherSuites: [TLS_RSA_WITH_RC4_128_SHA, TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256]\n"), new(server.TLSConfig))
+	warnings, err = setTLS(wingtest.Decode(t, "tlsMinVersion: VersionTLS11\ntlsCipherSuites: [TLS_RSA_WITH_RC4_128_SHA, TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256]\n"), new(server.TLSConfig))
 	require.NoError(t, err)
 	assert.Equal(t, []string{"tlsMinVersion: VersionTLS11 is insecure; want VersionTLS12 or VersionTLS13", "tlsCipherSuites: TLS_RSA_WITH_RC4_128_SHA is insecure"}, warnings)
 }
@@ -44,11 +44,11 @@ func TestServingCertificate(t *testing.T) { // sv-2
 		"tlsPrivateKeyFile: /a\n":                            "only one of tlsCertFile and tlsPrivateKeyFile is set",
 		"tlsCertFile: /none/a\ntlsPrivateKeyFile: /none/b\n": "tlsCertFile: server: open ",
 	} {
-		_, err := edge.NewServing(newBase(t, standalone(t, lines)), nil, nil)
+		_, err := newServing(wingtest.Base(t, wingtest.Standalone(t, lines)), nil, nil)
 		assert.ErrorContains(t, err, want)
 	}
-	b := newBase(t, standalone(t, ""))
-	s, err := edge.NewServing(b, nil, []string{"10.0.0.1"})
+	b := wingtest.Base(t, wingtest.Standalone(t, ""))
+	s, err := newServing(b, nil, []string{"10.0.0.1"})
 	require.NoError(t, err)
 	assert.Empty(t, s.Run)
 	assert.Nil(t, s.Expires)

@@ -1,4 +1,4 @@
-package kubelet
+package volumes
 
 import (
 	"reflect"
@@ -11,7 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/kube/csimigration"
-	"github.com/kubeparts/kubeparts/kube/kubelet/internal/volumes"
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/wingtest"
 	"github.com/kubeparts/kubeparts/volume"
 	"github.com/kubeparts/kubeparts/volume/volumetest"
 )
@@ -28,7 +28,7 @@ func TestVolumeSources(t *testing.T) {
 		"cephfs": rejected, "fc": rejected, "flexVolume": rejected, "flocker": rejected, "gitRepo": rejected, "glusterfs": rejected,
 		"iscsi": rejected, "photonPersistentDisk": rejected, "quobyte": rejected, "rbd": rejected, "scaleIO": rejected, "storageos": rejected,
 	}
-	vols, err := volumes.New(newBase(t, standalone(t, "")), volumes.Deps{})
+	vols, err := New(wingtest.Base(t, wingtest.Standalone(t, "")), Deps{})
 	require.NoError(t, err)
 	names, csi := map[string]bool{}, &volumetest.Plugin{Kind: "csi", Supports: func(s *volume.Spec) bool {
 		return s.PV != nil && s.PV.Spec.CSI != nil || s.Volume != nil && s.Volume.CSI != nil
@@ -40,8 +40,8 @@ func TestVolumeSources(t *testing.T) {
 	if !names["kubernetes.io/csi"] { // without the permission to mount
 		plugins = append(plugins, csi)
 	}
-	standalone := volumes.Support{Plugins: plugins}
-	cluster := volumes.Support{Plugins: plugins, Translate: csimigration.Translate}
+	standalone := Support{Plugins: plugins}
+	cluster := Support{Plugins: plugins, Translate: csimigration.Translate}
 	kinds := reflect.TypeFor[v1.VolumeSource]()
 	got := map[string]string{}
 	for i := range kinds.NumField() {
@@ -66,7 +66,7 @@ func TestVolumeSources(t *testing.T) {
 	assert.Equal(t, want, got)
 
 	iscsi := &v1.Pod{Spec: v1.PodSpec{Volumes: []v1.Volume{{Name: "data", VolumeSource: v1.VolumeSource{ISCSI: &v1.ISCSIVolumeSource{}}}}}}
-	own := volumes.Support{Plugins: []volume.Plugin{&volumetest.Plugin{Kind: "iscsi", Supports: func(s *volume.Spec) bool { return s.Volume.ISCSI != nil }}}}
+	own := Support{Plugins: []volume.Plugin{&volumetest.Plugin{Kind: "iscsi", Supports: func(s *volume.Spec) bool { return s.Volume.ISCSI != nil }}}}
 	assert.Nil(t, own.Admit(t.Context(), iscsi), "a plugin of Adjust.Volumes")
 	assert.NotNil(t, own.Admit(t.Context(), &v1.Pod{Spec: v1.PodSpec{Volumes: []v1.Volume{{Name: "x"}}}}), "no source")
 }
@@ -82,7 +82,7 @@ func TestPersistentVolumeSources(t *testing.T) {
 		"cephfs": waits, "fc": waits, "flexVolume": waits, "flocker": waits, "glusterfs": waits,
 		"iscsi": waits, "photonPersistentDisk": waits, "quobyte": waits, "rbd": waits, "scaleIO": waits, "storageos": waits,
 	}
-	vols, err := volumes.New(newBase(t, standalone(t, "")), volumes.Deps{})
+	vols, err := New(wingtest.Base(t, wingtest.Standalone(t, "")), Deps{})
 	require.NoError(t, err)
 	supports := func(s *volume.Spec) bool {
 		return s.PV.Spec.CSI != nil || slices.ContainsFunc(vols.Support.Plugins, func(p volume.Plugin) bool { return p.CanSupport(s) })

@@ -1,4 +1,4 @@
-package kubelet
+package member
 
 import (
 	"net"
@@ -9,13 +9,13 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/kube/kubelet/internal/machine"
-	"github.com/kubeparts/kubeparts/kube/kubelet/internal/member"
 	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/wingtest"
 )
 
 func TestProvidedIPs(t *testing.T) {
-	assert.Empty(t, member.ProvidedIPs(nil))
-	assert.Equal(t, "10.0.0.1,fd00::1", member.ProvidedIPs([]net.IP{net.ParseIP("10.0.0.1"), net.ParseIP("fd00::1")}))
+	assert.Empty(t, providedIPs(nil))
+	assert.Equal(t, "10.0.0.1,fd00::1", providedIPs([]net.IP{net.ParseIP("10.0.0.1"), net.ParseIP("fd00::1")}))
 }
 
 func TestWarningOfANodeWithoutCgroups(t *testing.T) { // ns-11
@@ -38,7 +38,7 @@ func TestNodeObject(t *testing.T) {
 	assert.Nil(t, none.Best())
 	assert.Equal(t, found, none.HostIPs(found))
 
-	o := stores.NewNodeObject(newBase(t, standalone(t, "")))
+	o := stores.NewNodeObject(wingtest.Base(t, wingtest.Standalone(t, "")))
 	assert.Nil(t, o.Best())
 	assert.Equal(t, found, o.HostIPs(found))
 	_, ok := o.Attached("v")

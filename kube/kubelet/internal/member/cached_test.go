@@ -1,4 +1,4 @@
-package kubelet
+package member
 
 import (
 	"context"
@@ -8,14 +8,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-
-	"github.com/kubeparts/kubeparts/kube/kubelet/internal/member"
 )
 
 func TestCached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls, failure := 0, error(nil)
-		read := member.Cached(time.Minute, func(context.Context) (int, error) { calls++; return calls, failure })
+		read := cached(time.Minute, func(context.Context) (int, error) { calls++; return calls, failure })
 		for range 7 {
 			got, err := read(t.Context())
 			assert.NoError(t, err)

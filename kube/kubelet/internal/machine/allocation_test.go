@@ -1,4 +1,4 @@
-package kubelet
+package machine
 
 import (
 	"testing"
@@ -9,7 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/kubeparts/kubeparts/allocation"
-	"github.com/kubeparts/kubeparts/kube/kubelet/internal/machine"
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/wingtest"
+	"github.com/kubeparts/kubeparts/kube/kubelet/options"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
@@ -39,15 +40,15 @@ func TestInfeasibleResizes(t *testing.T) { // al-10
 		"swap":                  {"", swap, false, burstable("1", "1Gi"), burstable("1", "2Gi"), "the memory of container c, which may swap, cannot be resized without a restart"},
 		"plain processes":       {"", podconfig.Node{}, true, burstable("1", "1Gi"), burstable("1", "2Gi"), "plain processes have no limits that could be changed"},
 	} {
-		cfg := standalone(t, tc.lines)
+		cfg := wingtest.Standalone(t, tc.lines)
 		cfg.Runtime.Processes = tc.processes
 		var got allocation.NodeConstraints
-		cfg.Adjust = append(cfg.Adjust, Adjust{Allocation: func(c *allocation.Config) error {
+		cfg.Adjust = append(cfg.Adjust, options.Adjust{Allocation: func(c *allocation.Config) error {
 			got = c.Node
 			return nil
 		}})
-		b := newBase(t, cfg)
-		_, err := machine.NewAllocation(b, machine.AllocationDeps{Runtime: machine.PodRuntime{Facts: tc.facts}, NoResize: machine.Services{Runtime: b.Config.Runtime}.NoResize()})
+		b := wingtest.Base(t, cfg)
+		_, err := newAllocation(b, allocationDeps{Runtime: PodRuntime{Facts: tc.facts}, NoResize: Services{Runtime: b.Config.Runtime}.NoResize()})
 		require.NoError(t, err, name)
 		assert.Equal(t, tc.want, got.Feasible(tc.desired, tc.allocated), name)
 	}

@@ -1,4 +1,4 @@
-package kubelet
+package machine
 
 import (
 	"testing"
@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubeparts/kubeparts/kube/kubelet/internal/machine"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -50,7 +49,7 @@ func TestAnUpdateThatRequiresAnotherFeature(t *testing.T) { // sl-22
 		t.Run(name, func(t *testing.T) {
 			var events []string
 			next := new(recordedSink)
-			s := machine.DeclareFeatures(enabledIn(nil), c.resize, runtime.Features{}).Sink(next, func(e runtime.Event) {
+			s := declareFeatures(enabledIn(nil), c.resize, runtime.Features{}).Sink(next, func(e runtime.Event) {
 				events = append(events, e.Object.Namespace+"/"+e.Object.Name+" "+e.Type+" "+e.Reason+" "+e.Message)
 			})
 			s.UpdatePods([]*v1.Pod{c.to}) // of an unknown pod
@@ -65,7 +64,7 @@ func TestAnUpdateThatRequiresAnotherFeature(t *testing.T) { // sl-22
 			assert.Equal(t, want, events)
 			assert.Equal(t, []string{"update web", "remove web", "add web", "update web", "update web"}, next.calls)
 			s.RemovePods([]*v1.Pod{c.to})
-			assert.Empty(t, s.(*machine.DeclaredSink).Pods)
+			assert.Empty(t, s.(*declaredSink).Pods)
 		})
 	}
 }

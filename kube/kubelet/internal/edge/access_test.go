@@ -1,4 +1,4 @@
-package kubelet
+package edge
 
 import (
 	"os"
@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kubeparts/kubeparts/kube/auth"
-	"github.com/kubeparts/kubeparts/kube/kubelet/internal/edge"
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/wingtest"
 )
 
 // Without an API server, options that require one are errors: the API must not be open
@@ -25,18 +25,18 @@ func TestAccessOfAStandaloneKubelet(t *testing.T) {
 		"authentication: {x509: {clientCAFile: /none/such}}\n":                                   "authentication.x509.clientCAFile: ",
 		"authentication: {x509: {clientCAFile: " + ca + "}}\nauthorization: {mode: AlwaysAllow}": "authentication.x509.clientCAFile: ",
 	} {
-		_, err := edge.NewAccess(newBase(t, standalone(t, lines)), nil, false)
+		_, err := newAccess(wingtest.Base(t, wingtest.Standalone(t, lines)), nil, false)
 		assert.ErrorContains(t, err, want, lines)
 	}
-	a, err := edge.NewAccess(newBase(t, standalone(t, "authorization: {mode: AlwaysAllow}\n")), nil, false)
+	a, err := newAccess(wingtest.Base(t, wingtest.Standalone(t, "authorization: {mode: AlwaysAllow}\n")), nil, false)
 	require.NoError(t, err)
 	assert.Empty(t, a.Authenticator, "every request is unauthenticated: 401")
-	a, err = edge.NewAccess(newBase(t, standalone(t, "authentication: {anonymous: {enabled: true}}\nauthorization: {mode: AlwaysAllow}\n")), nil, false)
+	a, err = newAccess(wingtest.Base(t, wingtest.Standalone(t, "authentication: {anonymous: {enabled: true}}\nauthorization: {mode: AlwaysAllow}\n")), nil, false)
 	require.NoError(t, err)
 	assert.Equal(t, auth.Chain{auth.Anonymous{}}, a.Authenticator)
 	assert.Equal(t, auth.AlwaysAllow{}, a.Authorizer)
 	assert.Nil(t, a.ClientCAs, "no client certificate is requested")
-	a, err = edge.NewAccess(newBase(t, standalone(t, "")), nil, true)
+	a, err = newAccess(wingtest.Base(t, wingtest.Standalone(t, "")), nil, true)
 	require.NoError(t, err, "listeners that do not authenticate need no API server")
 	assert.Equal(t, auth.AlwaysAllow{}, a.Authorizer)
 }

@@ -1,4 +1,4 @@
-package kubelet
+package podwing
 
 import (
 	"os"
@@ -11,20 +11,20 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/kube/kubelet/internal/podwing"
 	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/wingtest"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podsource/manifest"
 )
 
 func TestSources(t *testing.T) {
-	none, err := podwing.NewSources(newBase(t, standalone(t, "")), nil)
+	none, err := newSources(wingtest.Base(t, wingtest.Standalone(t, "")), nil)
 	require.NoError(t, err)
 	assert.Empty(t, none.ByName)
 	assert.NoError(t, none.Err())
 
-	b := newBase(t, standalone(t, "staticPodPath: /none\nstaticPodURL: http://user:secret@b/\nstaticPodURLHeader: {X-Key: [one, two]}\nhttpCheckFrequency: 5s\n"))
-	both, err := podwing.NewSources(b, nil)
+	b := wingtest.Base(t, wingtest.Standalone(t, "staticPodPath: /none\nstaticPodURL: http://user:secret@b/\nstaticPodURLHeader: {X-Key: [one, two]}\nhttpCheckFrequency: 5s\n"))
+	both, err := newSources(b, nil)
 	require.NoError(t, err)
 	assert.Len(t, both.ByName, 2)
 	assert.Contains(t, both.ByName, podsource.FileSource)
@@ -34,11 +34,11 @@ func TestSources(t *testing.T) {
 	require.NoError(t, err)
 	assert.EqualValues(t, 0o700, info.Mode().Perm(), "checkpoints contain the manifests' content")
 
-	_, err = podwing.NewSources(newBase(t, standalone(t, "staticPodURL: b\n")), nil)
+	_, err = newSources(wingtest.Base(t, wingtest.Standalone(t, "staticPodURL: b\n")), nil)
 	assert.ErrorContains(t, err, "staticPodURL: ")
 
 	joined := &stores.Cluster{Source: new(podsource.Memory)}
-	withCluster, err := podwing.NewSources(newBase(t, standalone(t, "")), joined)
+	withCluster, err := newSources(wingtest.Base(t, wingtest.Standalone(t, "")), joined)
 	require.NoError(t, err)
 	assert.Equal(t, map[string]podsource.PodSource{podsource.APISource: joined.Source}, withCluster.ByName)
 }
@@ -48,9 +48,9 @@ func TestStaticPodsOfAnOlderKubeletKeepTheirUIDs(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.yaml")
 	require.NoError(t, os.WriteFile(path, []byte("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: c, image: i:1}]}\n"), 0o600))
-	b := newBase(t, standalone(t, "staticPodPath: "+dir+"\n"))
+	b := wingtest.Base(t, wingtest.Standalone(t, "staticPodPath: "+dir+"\n"))
 	uid := func() types.UID {
-		s, err := podwing.NewSources(b, nil)
+		s, err := newSources(b, nil)
 		require.NoError(t, err)
 		files, ok := s.ByName[podsource.FileSource].(*podsource.File)
 		require.True(t, ok)

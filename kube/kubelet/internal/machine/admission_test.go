@@ -1,4 +1,4 @@
-package kubelet
+package machine
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 
 	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/allocation"
-	"github.com/kubeparts/kubeparts/kube/kubelet/internal/machine"
 	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/wingtest"
 )
 
 // adm-5: labels and taints are those of the latest object, which a scheduler may have seen before.
@@ -62,12 +62,12 @@ func TestTheNodeIsReadAgainBeforeARejectionForItsLabels(t *testing.T) {
 		"the label is gone, too":                 {node("1", nil), node("2", map[string]string{"rack": "8"}), nil, selecting, "NodeAffinity", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			object := stores.NewNodeObject(newBase(t, standalone(t, "")))
+			object := stores.NewNodeObject(wingtest.Base(t, wingtest.Standalone(t, "")))
 			if tc.known != nil {
 				object.Observed(tc.known)
 			}
 			reads := 0
-			node := machine.NodeAdmission{
+			node := nodeAdmission{
 				Machine: on(room), Object: object,
 				Read: func(ctx context.Context) (*v1.Node, error) {
 					_, bounded := ctx.Deadline()
@@ -89,7 +89,7 @@ func TestTheNodeIsReadAgainBeforeARejectionForItsLabels(t *testing.T) {
 			assert.Equal(t, tc.want, rejection.Reason)
 		})
 	}
-	standaloneNode := machine.NodeAdmission{Machine: on(room), Leaving: func(types.UID) bool { return false }, Devices: plugged}
+	standaloneNode := nodeAdmission{Machine: on(room), Leaving: func(types.UID) bool { return false }, Devices: plugged}
 	rejection := standaloneNode.Admit(t.Context(), allocation.Request{Pod: selecting})
 	assert.Equal(t, "NodeAffinity", rejection.Reason)
 	assert.False(t, standaloneNode.Refresh(t.Context(), rejection))
@@ -100,9 +100,9 @@ func TestANodeThatWasReadAgainIsUsedUntilANewerOneIsKnown(t *testing.T) {
 	node := func(version, rack string) *v1.Node {
 		return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", ResourceVersion: version, Labels: map[string]string{"rack": rack}}}
 	}
-	object, reads := stores.NewNodeObject(newBase(t, standalone(t, ""))), 0
+	object, reads := stores.NewNodeObject(wingtest.Base(t, wingtest.Standalone(t, ""))), 0
 	object.Observed(node("1", "6"))
-	n := machine.NodeAdmission{
+	n := nodeAdmission{
 		Machine: on(v1.ResourceList{v1.ResourcePods: resource.MustParse("10")}), Object: object,
 		Read:    func(context.Context) (*v1.Node, error) { reads++; return node("2", "7"), nil },
 		Leaving: func(types.UID) bool { return false },

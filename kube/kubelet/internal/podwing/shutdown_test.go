@@ -1,4 +1,4 @@
-package kubelet
+package podwing
 
 import (
 	"context"
@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/kubeparts/kubeparts/kube/kubelet/internal/podwing"
 	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
+	"github.com/kubeparts/kubeparts/kube/kubelet/internal/wingtest"
 	"github.com/kubeparts/kubeparts/shutdown"
 )
 
@@ -25,21 +25,21 @@ func TestShutdownGroups(t *testing.T) { // sh-2, sh-3
 			{Priority: 0, Period: 5 * time.Second}, {Priority: 100, Period: 7 * time.Second},
 		},
 	} {
-		got, err := podwing.ShutdownGroups(decode(t, lines))
+		got, err := shutdownGroups(wingtest.Decode(t, lines))
 		require.NoError(t, err, lines)
 		assert.Equal(t, want, got, lines)
 	}
-	_, err := podwing.ShutdownGroups(decode(t, "shutdownGracePeriodCriticalPods: 10s\n"))
+	_, err := shutdownGroups(wingtest.Decode(t, "shutdownGracePeriodCriticalPods: 10s\n"))
 	assert.ErrorContains(t, err, "shutdownGracePeriod, shutdownGracePeriodCriticalPods: ")
 }
 
 func TestTriggersRequireAGracePeriod(t *testing.T) {
-	cfg := standalone(t, "")
+	cfg := wingtest.Standalone(t, "")
 	cfg.Host.Shutdown.Triggers = []shutdown.Trigger{new(shutdown.Manual)}
-	_, err := podwing.NewShutdown(newBase(t, cfg), nil)
+	_, err := newShutdown(wingtest.Base(t, cfg), nil)
 	require.ErrorContains(t, err, "pods have no time to terminate")
-	cfg.Configuration = decode(t, "shutdownGracePeriod: 30s\n")
-	_, err = podwing.NewShutdown(newBase(t, cfg), nil)
+	cfg.Configuration = wingtest.Decode(t, "shutdownGracePeriod: 30s\n")
+	_, err = newShutdown(wingtest.Base(t, cfg), nil)
 	require.NoError(t, err)
 }
 
