@@ -68,10 +68,9 @@
 //
 //	runtime ◀── pleg  podsource  podworker  status  allocation  pods: changes, desired pods, workers, statuses, resources
 //	        ◀── imagegc  eviction  cm  cm/stats  cm/oom         node: images, pressure, cgroups, usage
-//	        ◀── prober ──▶ podenv                               probes
+//	        ◀── prober ──▶ runtime/podenv                       probes
 //	        ◀── volume                                          volumes of pods
-//	admission ──▶ allocation                                    whether a pod fits a node: pure
-//	scheduler                                                   the node for a pod: pure
+//	allocation/admission ──▶ allocation                         whether a pod fits a node: pure
 //	podsource ──▶ podsource/manifest                            manifests: decoded, defaulted and validated
 //
 //	        ◀── shutdown ◀── shutdown/logind                    graceful node shutdown; systemd's notification
@@ -117,6 +116,7 @@
 //	runtime/runtimetest ──▶ runtime/fake                        an in-memory Runtime, and the conformance suite
 //	sim ──▶ agent, runtimetest                                  a node in virtual time, from a seed
 //	   └── sim/simcri ──▶ runtime/cri, fakecri                  the same with the CRI engine
+//	       sim/scheduler                                        the node for a pod: pure
 //	       sim/timeline                                         draws the history of pods; imports no other package
 //	       sim/record ──▶ agent, volume                         records a real node
 //
@@ -125,11 +125,11 @@
 //	kube/certs, kube/auth                                       certificates; authentication and authorization
 //	kube/server ──▶ kube/auth, runtime, logread                 the kubelet's API, an http.Handler
 //	kube/metrics ──▶ the packages with hooks                    Prometheus collectors, in packages by their dependencies
-//	kube/fakenode ──▶ kube/client, kube/node, agent, scheduler  nodes for tests of controllers
+//	kube/fakenode ──▶ kube/client, kube/node, agent, sim/scheduler   nodes for tests of controllers
 //	kube/provider ──▶ agent                                     the pod side of a virtual-kubelet provider
 //	kube/kubelet ──▶ agent and all of the above                 the complete node; kube/kubelet/config reads its configuration
 //
-//	podenv                  environment of a container                 runtime/cri, podconfig, prober, volume/payload
+//	runtime/podenv          environment of a container                 runtime/cri, podconfig, prober, volume/payload
 //	logs                    klog in slog, limits of values of peers    agent/tracing, cm, runtime/cri, kube
 //	internal/podspec        properties of pod specs, effects of exits  the packages that decide about pods
 //	internal/podfields      support for each field of a pod            admission

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/kubeparts/kubeparts/compose"
-	"github.com/kubeparts/kubeparts/podenv"
 	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/podenv"
 )
 
 // maxOutput is the maximum number of bytes of a command's output, or of a response body, that

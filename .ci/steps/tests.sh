@@ -97,7 +97,7 @@ flood() {
 
 # controllers tests a module outside of go.work, in memory and with the API server.
 controllers() {
-	unless_unchanged kube/controllers/ kube/apitest/ kube/fakenode/ kube/client/ scheduler/ go.mod kube/go.mod
+	unless_unchanged kube/controllers/ kube/apitest/ kube/fakenode/ kube/client/ go.mod kube/go.mod
 	(cd kube/controllers && GOWORK=off KUBEPARTS_CI=1 go test -vet=all -timeout 15m ./...)
 }
 

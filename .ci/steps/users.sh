@@ -26,7 +26,7 @@ readme() {
 # each go get and go install of docs/install.md, the README's program, a kubelet of 30 lines,
 # a controller test, and a virtual-kubelet provider.
 modules() {
-	unless_unchanged go.mod kube/go.mod api/ examples/ README.md docs/install.md hack/kubelet.go.txt kube/fakenode/ kube/controllers/doc.go kube/controllers/example_test.go kube/provider/virtualkubelet/ tools/goproxy/
+	unless_unchanged go.mod kube/go.mod internal/test/repo/testdata/api/ examples/ README.md docs/install.md hack/kubelet.go.txt kube/fakenode/ kube/controllers/doc.go kube/controllers/example_test.go kube/provider/virtualkubelet/ tools/goproxy/
 	local version work proxy
 	version=$(awk '$1 == "github.com/kubeparts/kubeparts" { print $2 }' kube/go.mod)
 	work=$(mktemp -d)

@@ -18,7 +18,7 @@ const unitTables = "internal/mutants/testdata/unit"
 
 // covered are the packages of which at least three mutants must be found by their own tests.
 var covered = []string{
-	"admission", "allocation", "cm/cpu", "cm/device", "cm/memory", "eviction", "imagegc", "kube/auth", "kube/certs", "kube/client",
+	"allocation", "allocation/admission", "cm/cpu", "cm/device", "cm/memory", "eviction", "imagegc", "kube/auth", "kube/certs", "kube/client",
 	"kube/node", "kube/server", "podsource/manifest", "prober", "runtime/cri/credentials", "runtime/cri/images", "shutdown", "volume",
 	"volume/csi",
 }

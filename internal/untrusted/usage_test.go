@@ -20,7 +20,7 @@ import (
 // checked are the packages, with those below them, that read, list or remove what
 // pods and other local users can write, or send requests to what they name.
 var checked = []string{
-	"agent", "runtime/cri", "runtime/process", "volume", "prober", "podenv", "eviction", "cm/stats", "kube/server", "kube/kubelet",
+	"agent", "runtime/cri", "runtime/process", "volume", "prober", "runtime/podenv", "eviction", "cm/stats", "kube/server", "kube/kubelet",
 }
 
 // unchecked are packages below those that run in tests only.

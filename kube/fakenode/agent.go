@@ -10,8 +10,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/admission"
 	core "github.com/kubeparts/kubeparts/agent"
+	"github.com/kubeparts/kubeparts/allocation/admission"
 	"github.com/kubeparts/kubeparts/cm/dra"
 	"github.com/kubeparts/kubeparts/kube/client"
 	"github.com/kubeparts/kubeparts/kube/node"

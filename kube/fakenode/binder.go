@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/kube/client"
-	"github.com/kubeparts/kubeparts/scheduler"
+	"github.com/kubeparts/kubeparts/sim/scheduler"
 	"github.com/kubeparts/kubeparts/status"
 )
 

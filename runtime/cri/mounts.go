@@ -11,9 +11,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/internal/untrusted"
-	"github.com/kubeparts/kubeparts/podenv"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
+	"github.com/kubeparts/kubeparts/runtime/podenv"
 )
 
 // volumesOf returns the volumes of container c's volumeMounts, with sub-paths resolved.

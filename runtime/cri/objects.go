@@ -5,7 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/podenv"
+	"github.com/kubeparts/kubeparts/runtime/podenv"
 )
 
 // Objects provides the objects that pods refer to by name. SyncPod calls its methods once

@@ -9,10 +9,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/kubeparts/kubeparts/podenv"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/credentials"
 	"github.com/kubeparts/kubeparts/runtime/cri/images"
+	"github.com/kubeparts/kubeparts/runtime/podenv"
 )
 
 // pullCredentials returns the credentials of a pod: those in its imagePullSecrets, then

@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/internal/conceal"
-	"github.com/kubeparts/kubeparts/podenv"
+	"github.com/kubeparts/kubeparts/runtime/podenv"
 )
 
 // withheld replaces a message of the runtime that repeats an expanded command, if the values in it

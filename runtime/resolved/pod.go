@@ -9,9 +9,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/podenv"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/credentials"
+	"github.com/kubeparts/kubeparts/runtime/podenv"
 )
 
 // A Pod is a pod with everything that it refers to.

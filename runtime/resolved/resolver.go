@@ -13,10 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/internal/podspec"
-	"github.com/kubeparts/kubeparts/podenv"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/credentials"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
+	"github.com/kubeparts/kubeparts/runtime/podenv"
 	"github.com/kubeparts/kubeparts/volume/payload"
 	"github.com/kubeparts/kubeparts/volume/token"
 )

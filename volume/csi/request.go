@@ -16,7 +16,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubeparts/kubeparts/podenv"
+	"github.com/kubeparts/kubeparts/runtime/podenv"
 	"github.com/kubeparts/kubeparts/volume"
 	"github.com/kubeparts/kubeparts/volume/token"
 )

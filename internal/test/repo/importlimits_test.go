@@ -40,7 +40,7 @@ type importLimit struct {
 
 // importLimits has each package of the libraries.
 var importLimits = map[string]importLimit{
-	"admission":                         {max: 300, imports: "allocation internal/podfields internal/podspec runtime"},
+	"allocation/admission":              {max: 300, imports: "allocation internal/podfields internal/podspec runtime"},
 	"agent":                             {max: 320, imports: "allocation compose internal/runonce pleg podsource podworker podworker/pipeline prober runtime status"},
 	"agent/claim":                       {max: 120, imports: "internal/dirlock internal/untrusted internal/yamljson"},
 	"agent/podsapi":                     {max: 400, imports: "internal/runonce internal/unixgrpc"},
@@ -100,17 +100,17 @@ var importLimits = map[string]importLimit{
 	"kube/controllers":                  {max: 1650, allow: "k8s.io/client-go k8s.io/kubernetes"},                          // mostly what the pod garbage collector imports for one function of the kubelet, and kube-scheduler
 	"kube/controllers/apiserver":        {max: 1650, imports: "kube/apitest", allow: "k8s.io/client-go k8s.io/kubernetes"}, // the plugins of admission, with CEL, and the strategies and printers of all kinds
 	"kube/csimigration":                 {max: 300, imports: "volume"},
-	"kube/fakenode":                     {max: 640, imports: "admission agent cm/dra cm/state kube/client kube/node podsource podsource/manifest podworker podworker/pipeline runtime runtime/fake runtime/runtimetest scheduler status", allow: "k8s.io/client-go testing"}, // no gRPC
+	"kube/fakenode":                     {max: 640, imports: "agent allocation/admission cm/dra cm/state kube/client kube/node podsource podsource/manifest podworker podworker/pipeline runtime runtime/fake runtime/runtimetest sim/scheduler status", allow: "k8s.io/client-go testing"}, // no gRPC
 	"kube/internal/conformance":         {max: 200},
 	"kube/internal/pause":               {max: 50},
 	"kube/internal/podlog":              {max: 280, imports: "runtime/cri/logread"},
 	"kube/kubelet":                      {max: 975, imports: "agent kube/kubelet/internal/edge kube/kubelet/internal/machine kube/kubelet/internal/member kube/kubelet/internal/podwing kube/kubelet/internal/stores kube/kubelet/options", allow: "k8s.io/client-go"},
 	"kube/kubelet/config":               {max: 415, imports: "kube/node"},
-	"kube/kubelet/internal/machine":     {max: 965, imports: "admission allocation cm cm/cgroups cm/cgroups/host cm/cpu cm/device cm/managers cm/memory cm/oom cm/podresources cm/state cm/stats cm/topology compose eviction imagegc kube/kubelet/config kube/kubelet/internal/stores kube/kubelet/internal/volumes kube/kubelet/options kube/node podsource podworker podworker/pipeline runtime runtime/cri runtime/cri/credentials runtime/cri/images runtime/cri/logrotate runtime/cri/plan runtime/cri/podconfig runtime/cri/remote runtime/cri/streaming runtime/cri/userns runtime/process volume", allow: "k8s.io/client-go"},
+	"kube/kubelet/internal/machine":     {max: 965, imports: "allocation allocation/admission cm cm/cgroups cm/cgroups/host cm/cpu cm/device cm/managers cm/memory cm/oom cm/podresources cm/state cm/stats cm/topology compose eviction imagegc kube/kubelet/config kube/kubelet/internal/stores kube/kubelet/internal/volumes kube/kubelet/options kube/node podsource podworker podworker/pipeline runtime runtime/cri runtime/cri/credentials runtime/cri/images runtime/cri/logrotate runtime/cri/plan runtime/cri/podconfig runtime/cri/remote runtime/cri/streaming runtime/cri/userns runtime/process volume", allow: "k8s.io/client-go"},
 	"kube/kubelet/internal/edge":        {max: 972, imports: "agent agent/statuspage allocation cm/stats cm/topology compose eviction kube/auth kube/certs kube/kubelet/config kube/kubelet/internal/machine kube/kubelet/internal/podwing kube/kubelet/internal/stores kube/kubelet/internal/volumes kube/metrics kube/metrics/remote kube/node kube/server podworker", allow: "k8s.io/client-go"},
 	"kube/kubelet/options":              {max: 803, imports: "agent allocation cm cm/stats eviction imagegc kube/client kube/node kube/server runtime runtime/cri runtime/cri/logrotate shutdown status volume", allow: "k8s.io/client-go"},
 	"kube/kubelet/internal/member":      {max: 970, imports: "agent cm compose eviction kube/kubelet/internal/machine kube/kubelet/internal/podwing kube/kubelet/internal/stores kube/kubelet/internal/volumes kube/node", allow: "k8s.io/client-go"},
-	"kube/kubelet/internal/podwing":     {max: 969, imports: "admission agent agent/podsapi agent/statuspage allocation cm/stats compose eviction eviction/notify kube/kubelet/config kube/kubelet/internal/machine kube/kubelet/internal/stores kube/kubelet/internal/volumes kube/node pleg podsource podworker podworker/pipeline prober prober/grpcprobe runtime shutdown shutdown/logind status", allow: "k8s.io/client-go"},
+	"kube/kubelet/internal/podwing":     {max: 969, imports: "agent agent/podsapi agent/statuspage allocation allocation/admission cm/stats compose eviction eviction/notify kube/kubelet/config kube/kubelet/internal/machine kube/kubelet/internal/stores kube/kubelet/internal/volumes kube/node pleg podsource podworker podworker/pipeline prober prober/grpcprobe runtime shutdown shutdown/logind status", allow: "k8s.io/client-go"},
 	"kube/kubelet/internal/stores":      {max: 912, imports: "agent agent/claim agent/statuspage agent/tracing cm cm/cgroups cm/cpu cm/memory cm/topology compose eviction imagegc kube/certs kube/client kube/csimigration kube/internal/pause kube/kubelet/config kube/kubelet/options kube/metrics kube/metrics/cluster kube/metrics/remote kube/node kube/server logs podsource podworker runtime runtime/cri runtime/cri/podconfig shutdown status volume volume/objectdir", allow: "k8s.io/client-go"},
 	"kube/kubelet/internal/volumes":     {max: 926, imports: "cm/dra cm/dra/registry cm/state compose kube/client kube/csimigration kube/kubelet/config kube/kubelet/internal/stores runtime volume volume/certificate volume/configmap volume/csi volume/csi/register volume/downward volume/emptydir volume/hostpath volume/image volume/local volume/nfs volume/payload volume/projected volume/secret volume/token", allow: "k8s.io/client-go"},
 	"kube/kubelet/internal/wingtest":    {max: 917, imports: "kube/kubelet/config kube/kubelet/internal/stores kube/kubelet/options podworker runtime/cri/fakecri shutdown", allow: "k8s.io/client-go testing"},
@@ -125,24 +125,24 @@ var importLimits = map[string]importLimit{
 	"kube/server":                       {max: 400, imports: "compose kube/auth kube/internal/podlog logs runtime runtime/cri/logread runtime/cri/streamserver", allow: "k8s.io/client-go"},                                                        // client-go only for the transports of streams
 	"logs":                              {max: 90},
 	"pleg":                              {max: 300, imports: "compose internal/runonce runtime"},
-	"podenv":                            {max: 300, imports: "internal/podspec internal/untrusted runtime"},
+	"runtime/podenv":                    {max: 300, imports: "internal/podspec internal/untrusted runtime"},
 	"podsource":                         {max: 300, imports: "compose internal/checkpoint internal/runonce podsource/manifest runtime"},
 	"podsource/manifest":                {max: 300, imports: "internal/podspec internal/staticuid internal/yamljson runtime"},
 	"podworker":                         {max: 300, imports: "compose internal/pause internal/runonce runtime"},
 	"podworker/pipeline":                {max: 300, imports: "compose podworker runtime"},
-	"prober":                            {max: 300, imports: "compose internal/checkpoint internal/podhttp internal/podspec internal/runonce podenv runtime"},
+	"prober":                            {max: 300, imports: "compose internal/checkpoint internal/podhttp internal/podspec internal/runonce runtime runtime/podenv"},
 	"prober/grpcprobe":                  {max: 400, imports: "prober runtime"},
 	"runtime":                           {max: 300},
-	"runtime/containers":                {max: 410, imports: "compose internal/checkpoint internal/podspec runtime runtime/cri runtime/cri/podconfig"},                                                                                                                                                           // the engine
-	"runtime/containers/containerstest": {max: 416, imports: "internal/pause runtime runtime/containers runtime/fake", allow: "testing"},                                                                                                                                                                         // the suite
-	"runtime/cri":                       {max: 409, imports: "allocation cm/cgroups compose internal/checkpoint internal/conceal internal/podhttp internal/podspec internal/untrusted logs podenv runtime runtime/cri/credentials runtime/cri/images runtime/cri/plan runtime/cri/podconfig runtime/cri/userns"}, // the types of the CRI and of credential providers import gRPC; golang.org/x/time/rate
+	"runtime/containers":                {max: 410, imports: "compose internal/checkpoint internal/podspec runtime runtime/cri runtime/cri/podconfig"},                                                                                                                                                                   // the engine
+	"runtime/containers/containerstest": {max: 416, imports: "internal/pause runtime runtime/containers runtime/fake", allow: "testing"},                                                                                                                                                                                 // the suite
+	"runtime/cri":                       {max: 409, imports: "allocation cm/cgroups compose internal/checkpoint internal/conceal internal/podhttp internal/podspec internal/untrusted logs runtime runtime/cri/credentials runtime/cri/images runtime/cri/plan runtime/cri/podconfig runtime/cri/userns runtime/podenv"}, // the types of the CRI and of credential providers import gRPC; golang.org/x/time/rate
 	"runtime/cri/credentials":           {max: 300, imports: "compose internal/singleflight"},
 	"runtime/cri/fakecri":               {max: 400, imports: "internal/pause runtime runtime/fake"}, // the types of the CRI import gRPC; runtime/cri/serve has the socket
 	"runtime/cri/images":                {max: 400, imports: "compose internal/checkpoint internal/singleflight logs"},
 	"runtime/cri/logread":               {max: 300, imports: "compose internal/pause internal/untrusted"},
 	"runtime/cri/logrotate":             {max: 300, imports: "internal/pause internal/runonce internal/untrusted runtime"},
 	"runtime/cri/plan":                  {max: 300, imports: "cm/cgroups internal/podspec runtime"},
-	"runtime/cri/podconfig":             {max: 400, imports: "cm/cgroups internal/podspec podenv runtime runtime/cri/plan"},
+	"runtime/cri/podconfig":             {max: 400, imports: "cm/cgroups internal/podspec runtime runtime/cri/plan runtime/podenv"},
 	"runtime/cri/remote":                {max: 400, imports: "logs"},
 	"runtime/cri/serve":                 {max: 405, imports: "internal/gate internal/runonce internal/unixgrpc runtime runtime/cri/streamserver"},
 	"runtime/cri/streaming":             {max: 300, imports: "runtime"},
@@ -150,12 +150,12 @@ var importLimits = map[string]importLimit{
 	"runtime/cri/userns":                {max: 300, imports: "internal/checkpoint"},
 	"runtime/fake":                      {max: 300, imports: "internal/pause runtime"},
 	"runtime/process":                   {max: 400, imports: "compose internal/dirlock internal/untrusted internal/usernamespace runtime"}, // the types of the CRI import gRPC
-	"runtime/resolved":                  {max: 410, imports: "internal/podspec podenv runtime runtime/cri/credentials runtime/cri/podconfig volume/payload volume/token"},
+	"runtime/resolved":                  {max: 410, imports: "internal/podspec runtime runtime/cri/credentials runtime/cri/podconfig runtime/podenv volume/payload volume/token"},
 	"runtime/runtimetest":               {max: 300, imports: "compose internal/pause internal/podspec runtime runtime/cri/plan runtime/fake", allow: "testing"}, // the suite requires a *testing.T
-	"scheduler":                         {max: 300, imports: "internal/podspec"},
+	"sim/scheduler":                     {max: 300, imports: "internal/podspec"},
 	"shutdown":                          {max: 300, imports: "compose internal/checkpoint internal/podspec internal/runonce runtime"},
 	"shutdown/logind":                   {max: 300, imports: "internal/checkpoint shutdown"},
-	"sim":                               {max: 335, imports: "admission agent allocation cm/dra cm/state compose imagegc internal/pause internal/podspec internal/runonce pleg podsource podsource/manifest podworker podworker/pipeline prober runtime runtime/fake runtime/runtimetest sim/timeline status volume", allow: "testing"}, // no gRPC
+	"sim":                               {max: 335, imports: "agent allocation allocation/admission cm/dra cm/state compose imagegc internal/pause internal/podspec internal/runonce pleg podsource podsource/manifest podworker podworker/pipeline prober runtime runtime/fake runtime/runtimetest sim/timeline status volume", allow: "testing"}, // no gRPC
 	"sim/cluster":                       {max: 300, imports: "compose eviction imagegc internal/podspec internal/runonce runtime runtime/cri/plan sim/timeline"},
 	"sim/cluster/trace":                 {max: 310, imports: "sim/cluster"},
 	"sim/record":                        {max: 430, imports: "agent internal/checkpoint internal/runonce podsource podworker podworker/pipeline prober runtime status volume"},
@@ -167,9 +167,9 @@ var importLimits = map[string]importLimit{
 	"status/printer":                    {max: 300, imports: "internal/terminal runtime status"},
 	"volume":                            {max: 300, imports: "compose internal/checkpoint internal/pause internal/podspec internal/runonce internal/untrusted runtime"}, // k8s.io/mount-utils, and node affinity of k8s.io/component-helpers
 	"volume/atomic":                     {max: 80},
-	"volume/certificate":                {max: 300, imports: "podenv"},
+	"volume/certificate":                {max: 300, imports: "runtime/podenv"},
 	"volume/configmap":                  {max: 300, imports: "volume volume/internal/fileplugin volume/payload"},
-	"volume/csi":                        {max: 405, imports: "internal/checkpoint internal/runonce internal/untrusted podenv runtime volume volume/payload volume/token"},
+	"volume/csi":                        {max: 405, imports: "internal/checkpoint internal/runonce internal/untrusted runtime runtime/podenv volume volume/payload volume/token"},
 	"volume/csi/csitest":                {max: 400, imports: "internal/plugintest"},
 	"volume/csi/register":               {max: 400, imports: "internal/runonce"},
 	"volume/downward":                   {max: 300, imports: "volume/emptydir volume/internal/fileplugin"},
@@ -180,7 +180,7 @@ var importLimits = map[string]importLimit{
 	"volume/local":                      {max: 300, imports: "runtime volume"},
 	"volume/nfs":                        {max: 300, imports: "compose runtime volume"},
 	"volume/objectdir":                  {max: 300, imports: "internal/runonce internal/yamljson volume/payload"},
-	"volume/payload":                    {max: 300, imports: "podenv volume/atomic volume/token"},
+	"volume/payload":                    {max: 300, imports: "runtime/podenv volume/atomic volume/token"},
 	"volume/projected":                  {max: 300, imports: "volume volume/certificate volume/emptydir volume/internal/fileplugin volume/payload volume/token"},
 	"volume/secret":                     {max: 300, imports: "volume/emptydir volume/internal/fileplugin volume/payload"},
 	"volume/token":                      {max: 300},

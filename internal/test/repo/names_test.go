@@ -72,7 +72,7 @@ func apiNames(t *testing.T) map[string]map[string]bool {
 		}
 		return s
 	}
-	err := fs.WalkDir(files, "api", func(file string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(files, apiText, func(file string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}

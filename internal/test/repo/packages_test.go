@@ -25,7 +25,7 @@ var packageGroups = []struct {
 	title    string
 	prefixes []string
 }{
-	{"Pods", []string{"agent", "compose", "runtime", "podsource", "podworker", "pleg", "status", "prober", "admission", "allocation", "podenv"}},
+	{"Pods", []string{"agent", "compose", "runtime", "podsource", "podworker", "pleg", "status", "prober", "allocation"}},
 	{"Container runtimes", []string{"runtime/containers", "runtime/cri", "runtime/process"}},
 	{"Volumes", []string{"volume"}},
 	{"Resources of the node", []string{"cm", "eviction", "imagegc", "shutdown"}},
@@ -33,7 +33,7 @@ var packageGroups = []struct {
 	{"Virtual nodes: the module github.com/kubeparts/kubeparts/" + virtualkubelet, []string{virtualkubelet}},
 	{"Tests and simulation", []string{
 		"runtime/fake", "runtime/runtimetest", "runtime/containers/containerstest", "runtime/cri/fakecri", "runtime/cri/serve", "sim", "volume/volumetest", "volume/csi/csitest", "cm/device/devicetest",
-		"cm/topology/topologytest", "kube/fakenode", "kube/apitest", "kube/controllers", "scheduler",
+		"cm/topology/topologytest", "kube/fakenode", "kube/apitest", "kube/controllers",
 	}},
 }
 

@@ -9,7 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/kubeparts/kubeparts/podenv"
+	"github.com/kubeparts/kubeparts/runtime/podenv"
 )
 
 // Container returns the configuration with which a container is created. The message of

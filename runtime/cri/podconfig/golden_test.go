@@ -23,9 +23,9 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kubeparts/kubeparts/podenv"
 	"github.com/kubeparts/kubeparts/podsource/manifest"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
+	"github.com/kubeparts/kubeparts/runtime/podenv"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")

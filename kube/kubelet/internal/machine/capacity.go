@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
-	"github.com/kubeparts/kubeparts/admission"
+	"github.com/kubeparts/kubeparts/allocation/admission"
 	"github.com/kubeparts/kubeparts/cm"
 	"github.com/kubeparts/kubeparts/cm/stats"
 	"github.com/kubeparts/kubeparts/cm/topology"

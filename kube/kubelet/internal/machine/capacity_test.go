@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
-	"github.com/kubeparts/kubeparts/admission"
+	"github.com/kubeparts/kubeparts/allocation/admission"
 	"github.com/kubeparts/kubeparts/cm"
 	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
 	"github.com/kubeparts/kubeparts/kube/kubelet/internal/wingtest"

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"reflect"
 
-	"github.com/kubeparts/kubeparts/admission"
+	"github.com/kubeparts/kubeparts/allocation/admission"
 	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
 	"github.com/kubeparts/kubeparts/podworker/pipeline"

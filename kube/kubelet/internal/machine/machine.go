@@ -8,8 +8,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	internalapi "k8s.io/cri-api/pkg/apis"
 
-	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/allocation"
+	"github.com/kubeparts/kubeparts/allocation/admission"
 	"github.com/kubeparts/kubeparts/cm/stats"
 	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
 	"github.com/kubeparts/kubeparts/kube/kubelet/internal/volumes"

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 
-	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/agent/statuspage"
 	"github.com/kubeparts/kubeparts/allocation"
+	"github.com/kubeparts/kubeparts/allocation/admission"
 	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/eviction"
 	"github.com/kubeparts/kubeparts/kube/kubelet/internal/machine"

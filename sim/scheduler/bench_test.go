@@ -6,7 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/scheduler"
+	"github.com/kubeparts/kubeparts/sim/scheduler"
 )
 
 // 10,000 pods of 100 apps are placed on 100 nodes in 3 zones.

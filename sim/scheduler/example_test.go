@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/scheduler"
+	"github.com/kubeparts/kubeparts/sim/scheduler"
 )
 
 // Two nodes have room for three pods that request three CPUs each.

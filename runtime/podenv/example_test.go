@@ -7,7 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubeparts/kubeparts/podenv"
+	"github.com/kubeparts/kubeparts/runtime/podenv"
 )
 
 // A container reads its settings from a ConfigMap and the address of its database from a service.

@@ -6,7 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/kubeparts/kubeparts/admission"
+	"github.com/kubeparts/kubeparts/allocation/admission"
 )
 
 // A pod requests three CPUs of a node with two, and selects another node.
