@@ -135,6 +135,7 @@
 //	internal/podfields      support for each field of a pod            admission
 //	internal/podhttp        httpGet requests                           prober, runtime/cri
 //	internal/checkpoint     atomic checkpoint files                    allocation to volume/csi
+//	internal/crilog         logs in the CRI's format                   runtime/containers, runtime/process, runtime/cri/fakecri
 //	internal/dirlock        one agent for a directory                  agent/claim, runtime/process
 //	internal/conceal        removes values from texts                  agent/statuspage, runtime/cri
 //	internal/untrusted      files that containers can write            the packages that read them

@@ -2,9 +2,9 @@
 // the types of pods, sandboxes and containers that the other packages share.
 //
 // Package runtime/cri implements Runtime with the kubelet's semantics over any CRI endpoint;
-// runtime/containers implements it over a backend that can run one container; runtime/process is a CRI
-// runtime of plain host processes; runtime/runtimetest is a Runtime in memory. A backend that takes whole pods (a cloud API, a VM manager) implements Runtime directly;
-// test/cloud is an example.
+// runtime/containers implements it over a backend that can run one container, or a group of them (a cloud
+// API, a VM manager); runtime/process is a CRI runtime of plain host processes; runtime/runtimetest is a
+// Runtime in memory.
 //
 // # Vocabulary
 //

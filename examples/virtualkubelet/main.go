@@ -9,9 +9,8 @@
 // 120 lines in its directory examples: processes of the host, and jobs of a queue.
 //
 // The runtime here is in memory. Package runtime/cri implements runtime.Runtime for
-// containerd, runtime/process for processes, and kube/provider/jobs for a service that runs
-// jobs. For a cloud API of machines, test/cloud in the repository is an implementation to
-// start from.
+// containerd, runtime/process for processes, runtime/containers for an API of machines, and
+// kube/provider/jobs for a service that runs jobs.
 package main
 
 import (

@@ -76,8 +76,9 @@ type Container struct {
 	// Support.Files is set.
 	Volumes []Volume
 
-	// LogPath is the path of the log. A backend on this host appends to it in the CRI's log
-	// format ("<RFC 3339 time> stdout F <line>"). Without a log, kubectl logs has no file.
+	// LogPath is the path of the log. A backend on this host that is no [LogReader] appends to it in
+	// the CRI's log format ("<RFC 3339 time> stdout F <line>"). Without a log, kubectl logs has no
+	// file.
 	LogPath string
 
 	// CPUMillis is the CPU limit in thousandths of a CPU, Memory the memory limit in bytes. Zero

@@ -17,7 +17,7 @@ func TestBackendsKeepTheirContract(t *testing.T) {
 		return containerstest.Suite{
 			New:  func(*testing.T) containers.Backend { return backend() },
 			Long: containers.Container{Image: image("long").Image}, Exits: containers.Container{Image: exits(3).Image},
-			Stubborn: containers.Container{Image: image("stubborn").Image}, Within: synctest.Test,
+			Stubborn: containers.Container{Image: image("stubborn").Image}, Prints: containers.Container{Image: image("prints").Image}, Within: synctest.Test,
 		}
 	}
 	t.Run("fake", func(t *testing.T) {

@@ -30,9 +30,16 @@ type subject struct {
 
 func over(t *testing.T, cfg containers.Config, below *containerstest.Backend) *subject {
 	t.Helper()
+	return &subject{open(t, cfg), below, cfg}
+}
+
+// open returns a Runtime that is closed at the end of the test.
+func open(t *testing.T, cfg containers.Config) *containers.Runtime {
+	t.Helper()
 	rt, err := containers.New(cfg)
 	require.NoError(t, err)
-	return &subject{rt, below, cfg}
+	t.Cleanup(func() { require.NoError(t, rt.Close()) })
+	return rt
 }
 
 // configOf returns a configuration over a backend, with directories of the test.
@@ -96,6 +103,10 @@ func newFake(more func(*fake.Behavior)) *containerstest.Backend {
 			return err
 		}})
 	}
+	behave(image("prints"), fake.Behavior{
+		Exit: &fake.Exit{After: 3 * time.Second, Code: 1},
+		Logs: []fake.LogLine{{Text: "line %d", Every: 500 * time.Millisecond, Times: 5}, {Text: "failed", Err: true}},
+	})
 	behave(image("stubborn"), fake.Behavior{IgnoreTERM: true})
 	behave(image("reports"), fake.Behavior{Exit: &fake.Exit{After: 200 * time.Millisecond, Code: 1, Message: "out of luck"}})
 	for code := range int32(43) {

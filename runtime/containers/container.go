@@ -209,11 +209,20 @@ func (s *service) RemoveContainer(ctx context.Context, id string) error {
 			return backendError(ctx, "remove instance "+inst.state.ID, err)
 		}
 	}
+	s.logs.remove(id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.created.remove(id)
 	delete(s.ids, id)
 	return nil
+}
+
+// ReopenContainerLog continues in a new file, if the runtime writes the logs.
+func (s *service) ReopenContainerLog(_ context.Context, id string) error {
+	if s.logs.reader == nil {
+		return unsupported("ReopenContainerLog", "the backend writes the logs")
+	}
+	return s.logs.reopen(id)
 }
 
 func (s *service) ListContainers(ctx context.Context, filter *runtimeapi.ContainerFilter) ([]*runtimeapi.Container, error) {
@@ -243,6 +252,9 @@ func (s *service) ContainerStatus(ctx context.Context, id string, _ bool) (*runt
 	c := v.instances[id]
 	if c == nil {
 		return nil, notFound("instance", id)
+	}
+	if c.state != nil && c.state.Phase == Exited {
+		s.logs.wait(ctx, c)
 	}
 	return &runtimeapi.ContainerStatusResponse{Status: c.status()}, nil
 }

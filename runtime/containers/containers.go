@@ -76,7 +76,7 @@ func New(cfg Config) (*Runtime, error) {
 		return nil, errors.New("containers: Config.Engine.Runtime and Config.Engine.Images must be nil")
 	}
 	if err := compose.Check(cfg.Backend, reflect.TypeFor[Grouper](), reflect.TypeFor[Execer](), reflect.TypeFor[Attacher](),
-		reflect.TypeFor[StatsProvider](), reflect.TypeFor[Puller](), reflect.TypeFor[Updater](), reflect.TypeFor[Watcher]()); err != nil {
+		reflect.TypeFor[StatsProvider](), reflect.TypeFor[Puller](), reflect.TypeFor[Updater](), reflect.TypeFor[Watcher](), reflect.TypeFor[LogReader]()); err != nil {
 		return nil, fmt.Errorf("containers: Config.Backend: %w", err)
 	}
 	s := newService(cfg)
@@ -87,6 +87,13 @@ func New(cfg Config) (*Runtime, error) {
 		return nil, fmt.Errorf("containers: Config.Engine: %w", err)
 	}
 	return &Runtime{engine, s}, nil
+}
+
+// Close ends the copying of output of a [LogReader] and waits for it. Nothing is stopped; a new Runtime
+// continues. Without a LogReader it does nothing. It always returns nil.
+func (r *Runtime) Close() error {
+	r.service.logs.close()
+	return nil
 }
 
 // Admit implements pipeline.Admitter: it rejects a pod that needs what the backend does not support.

@@ -20,14 +20,14 @@
 // the backend cannot run, and is passed to package agent as any other runtime.
 //
 // Optional interfaces of a backend are found by compose.As; each documents the
-// behavior without it: [Grouper], [Execer], [Attacher], [StatsProvider], [Puller],
-// [Updater], [Watcher]. [Support] declares the rest. A pod that needs more is rejected with
+// behavior without it: [Grouper], [Execer], [Attacher], [LogReader], [StatsProvider],
+// [Puller], [Updater], [Watcher]. [Support] declares the rest. A pod that needs more is rejected with
 // the reason UnsupportedByBackend.
 //
 // # Concurrency
 //
 // As package runtime/cri. There are no goroutines except those of calls in
-// progress.
+// progress, and with a LogReader one for each running instance until Close.
 //
 // # Guarantees and limits
 //
@@ -48,7 +48,7 @@
 //   - Without a Grouper a pod has the address of its first running container, or
 //     none, and its sandbox exists in the agent only.
 //   - Port-forward dials the pod's address, which must be reachable from the host.
-//   - Logs are files only if the backend writes to Container.LogPath.
+//   - Logs are files if the backend is a LogReader or writes to Container.LogPath.
 //   - Resizing a running container, image garbage collection, checkpoints and image
 //     volumes are not supported.
 //   - Volumes are host directories with Support.Mounts. With Support.Files they are data:

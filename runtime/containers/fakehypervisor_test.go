@@ -2,6 +2,7 @@ package containers_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -130,7 +131,21 @@ func (h *fakeHypervisor) Exec(ctx context.Context, id string, cmd []string, s ru
 	return h.below.Exec(ctx, inner, cmd, s)
 }
 
-func (h *fakeHypervisor) Logs(context.Context, string) (string, error) { return "", nil }
+// Logs returns what a machine has printed until now.
+func (h *fakeHypervisor) Logs(ctx context.Context, id string) (string, error) {
+	_, inner, err := h.spec(id)
+	if err != nil {
+		return "", err
+	}
+	var text strings.Builder
+	now, cancel := context.WithTimeout(ctx, time.Nanosecond)
+	defer cancel()
+	err = h.below.ReadLog(now, inner, containers.LogOffset{}, runtime.Streams{Stdout: &text, Stderr: &text})
+	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+		err = nil
+	}
+	return text.String(), err
+}
 
 // The adapter has at most 120 lines, and the runtime over it keeps the contract.
 func TestAHypervisorIsARuntime(t *testing.T) {

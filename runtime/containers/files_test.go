@@ -153,8 +153,7 @@ func copyingConfig(t *testing.T) (containers.Config, *copying) {
 func TestABackendThatCopiesHasTheFilesAtItsStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg, below := copyingConfig(t)
-		rt, err := containers.New(cfg)
-		require.NoError(t, err)
+		rt := open(t, cfg)
 		objects := &settings{data: map[string]string{"level": "debug"}}
 		resolver, pod := resolverOf(t, objects), filed()
 		require.Nil(t, rt.Admit(t.Context(), pod))
@@ -186,8 +185,7 @@ func TestABackendThatCopiesHasTheFilesAtItsStart(t *testing.T) {
 
 		// A restarted agent updates what it adopted.
 		objects.set(map[string]string{"level": "error"})
-		rt, err = containers.New(cfg)
-		require.NoError(t, err)
+		rt = open(t, cfg)
 		require.NoError(t, syncPod())
 		assert.Equal(t, "-rw-r--r-- error", below.at("/etc/app/level"))
 		assert.Empty(t, below.at("/etc/app/color"))
@@ -199,8 +197,7 @@ func TestABackendThatCopiesHasTheFilesAtItsStart(t *testing.T) {
 
 func TestAVolumeWithoutContentIsRejectedWithoutMounts(t *testing.T) {
 	cfg, _ := copyingConfig(t)
-	rt, err := containers.New(cfg)
-	require.NoError(t, err)
+	rt := open(t, cfg)
 	pod := filed()
 	pod.Spec.Volumes[0].VolumeSource = v1.VolumeSource{EmptyDir: new(v1.EmptyDirVolumeSource)}
 	rejection := rt.Admit(t.Context(), pod)
@@ -221,8 +218,7 @@ var _ status.Sink = discard{}
 func TestAnAgentKeepsTheFilesOfItsMachinesCurrent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg, below := copyingConfig(t)
-		rt, err := containers.New(cfg)
-		require.NoError(t, err)
+		rt := open(t, cfg)
 		objects := &settings{data: map[string]string{"level": "debug"}}
 		resolver, source := resolverOf(t, objects), new(podsource.Memory)
 		a, err := node.New(node.Config{

@@ -3,6 +3,7 @@ package containers_test
 import (
 	"context"
 	"errors"
+	"io"
 	"slices"
 	"time"
 
@@ -121,6 +122,26 @@ func (m machines) Stop(ctx context.Context, id string, grace time.Duration) erro
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(min(100*time.Millisecond, max(time.Until(deadline), 10*time.Millisecond))):
+		}
+	}
+}
+
+// ReadLog copies what the log has more than before, each second.
+func (m machines) ReadLog(ctx context.Context, id string, skip containers.LogOffset, s runtime.Streams) error {
+	for at := int(skip.Stdout); ; {
+		vm, err := m.Inspect(ctx, id) // before the log: one that has stopped prints no more
+		if err != nil {
+			return err
+		}
+		text, err := m.Logs(ctx, id)
+		n, _ := io.WriteString(s.Stdout, text[min(at, len(text)):])
+		if at += n; err != nil || vm.Status == "stopped" {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second):
 		}
 	}
 }

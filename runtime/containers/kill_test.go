@@ -123,6 +123,7 @@ func killed(t *testing.T, mode func(*fake.Behavior), at int, after, loseDir bool
 		return fake.Fault{Err: errKilled, Lost: after}
 	}
 	cfg := configOf(t, below)
+	var rt *containers.Runtime
 	start := func() agent {
 		ctx, cancel := context.WithCancel(t.Context())
 		stop = cancel
@@ -130,8 +131,10 @@ func killed(t *testing.T, mode func(*fake.Behavior), at int, after, loseDir bool
 		if loseDir {
 			cfg.Engine.Dirs = configOf(t, below).Engine.Dirs
 		}
-		rt, err := containers.New(cfg)
-		require.NoError(t, err)
+		if rt != nil {
+			require.NoError(t, rt.Close())
+		}
+		rt = open(t, cfg)
 		return agent{rt, ctx}
 	}
 	pod, a := whole(), start()

@@ -31,6 +31,7 @@ type service struct {
 	puller   Puller
 	updater  Updater
 	watcher  Watcher
+	logs     *instanceLogs
 	node     string
 	support  Support
 	files    volumeFiles // the volumes that are data
@@ -45,9 +46,10 @@ type service struct {
 var _ internalapi.RuntimeService = (*service)(nil)
 
 func newService(cfg Config) *service {
+	root := cmp.Or(cfg.Engine.Dirs.Root, "/var/lib/kubelet")
 	s := &service{
 		backend: cfg.Backend, node: cfg.Node, support: cfg.Support,
-		created:   createdInstances{dir: filepath.Join(cmp.Or(cfg.Engine.Dirs.Root, "/var/lib/kubelet"), "created"), log: cfg.Engine.Logger},
+		created:   createdInstances{dir: filepath.Join(root, "created"), log: cfg.Engine.Logger},
 		files:     volumeFiles{pods: map[types.UID]map[string]*runtime.Content{}, updated: map[string]map[string]*runtime.Content{}},
 		sandboxes: map[string]sandboxRecord{}, stopped: map[string]bool{}, ids: map[string]string{},
 	}
@@ -61,6 +63,8 @@ func newService(cfg Config) *service {
 	s.puller, _ = compose.As[Puller](cfg.Backend)
 	s.updater, _ = compose.As[Updater](cfg.Backend)
 	s.watcher, _ = compose.As[Watcher](cfg.Backend)
+	reader, _ := compose.As[LogReader](cfg.Backend)
+	s.logs = newInstanceLogs(reader, filepath.Join(root, "logs"), s.created.log)
 	return s
 }
 
@@ -147,13 +151,14 @@ func (s *service) RemovePodSandbox(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	for _, c := range v.instances {
+	for key, c := range v.instances {
 		if c.sandbox != id || c.state == nil {
 			continue
 		}
 		if err := s.backend.Remove(ctx, c.state.ID); err != nil {
 			return backendError(ctx, "remove instance "+c.state.ID, err)
 		}
+		s.logs.remove(key)
 	}
 	if box := v.sandboxes[id]; box != nil && box.group != "" {
 		if err := s.grouper.RemoveGroup(ctx, box.group); err != nil {

@@ -38,10 +38,6 @@ func (unimplemented) PortForward(context.Context, *runtimeapi.PortForwardRequest
 	return nil, unsupported("PortForward", "there is no streaming server")
 }
 
-func (unimplemented) ReopenContainerLog(context.Context, string) error {
-	return unsupported("ReopenContainerLog", "a backend does not reopen logs")
-}
-
 func (unimplemented) CheckpointContainer(context.Context, *runtimeapi.CheckpointContainerRequest) error {
 	return unsupported("CheckpointContainer", "a backend has no checkpoints")
 }

@@ -103,6 +103,9 @@ func (s *service) read(ctx context.Context) (*view, error) {
 	for id, box := range v.sandboxes {
 		box.ready = box.ready && !stopped[id]
 	}
+	for _, c := range v.instances {
+		s.logs.follow(c)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ids = map[string]string{}

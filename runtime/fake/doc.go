@@ -43,7 +43,7 @@
 // parses a text or checks its configuration:
 //
 //	runtime/runtimetest          start to ignoreTERM, without message and stopCode; Exec
-//	runtime/containers/containerstest   the same with message and Attach, without reason and crashes
+//	runtime/containers/containerstest   the same with message, log and Attach, without reason and crashes
 //	runtime/cri/fakecri          start to ignoreTERM, and log to command; Exec and Forward
 //	sim                          start, exit to unhealthy without message, reason, stopCode, neverReady and flap; liveness, version
 //	kube/fakenode                start to evict, without queue, message, stopCode, started, unhealthy and liveness

@@ -175,7 +175,8 @@ func TestAKillAtAnyTimeLeavesNoUnlistedContainer(t *testing.T) {
 			}
 			assert.False(t, ran[id], "%s ran twice", id)
 			ran[id] = true
-			assert.Equal(t, runtimeapi.ContainerState_CONTAINER_RUNNING, n.status(id).GetState())
+			// The record of a process follows its start.
+			eventually(t, id+" runs", func() bool { return n.status(id).GetState() == runtimeapi.ContainerState_CONTAINER_RUNNING })
 			assert.Equal(t, f.Name(), fmt.Sprint(n.pid(id, "pid")))
 		}
 		list, err := n.ListPodSandbox(t.Context(), nil)

@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/kubeparts/kubeparts/internal/crilog"
 	"github.com/kubeparts/kubeparts/internal/usernamespace"
 )
 
@@ -85,7 +86,7 @@ func supervise(dir stateDir, id string) error {
 		return werr
 	}
 
-	log, err := newLogWriter(openLog(rec.Process.LogPath), time.Now)
+	log, err := crilog.NewWriter(openLog(rec.Process.LogPath), crilog.Offset{})
 	if err != nil {
 		return fail(fmt.Errorf("open log: %w", err))
 	}
@@ -114,9 +115,9 @@ func supervise(dir stateDir, id string) error {
 	}
 
 	var pumps sync.WaitGroup
-	for i, stream := range []string{"stdout", "stderr"} {
+	for i, stream := range []string{crilog.Stdout, crilog.Stderr} {
 		pumps.Go(func() {
-			if err := log.copy(stream, pipes[i]); err != nil {
+			if err := log.Copy(stream, pipes[i]); err != nil {
 				fmt.Fprintf(os.Stderr, "process: log of %s: %v\n", stream, err)
 			}
 		})
@@ -125,7 +126,7 @@ func supervise(dir stateDir, id string) error {
 		for s := range signals {
 			switch s {
 			case unix.SIGUSR1:
-				if err := log.reopen(); err != nil {
+				if _, err := log.Reopen(); err != nil {
 					fmt.Fprintf(os.Stderr, "process: reopen log: %v\n", err)
 				}
 			case unix.SIGTERM, unix.SIGINT, unix.SIGQUIT:

@@ -28,23 +28,23 @@ var assertions = map[string]string{
 	"volume/csi/csitest/csitest.go interface": "messages are values",
 	"sim/run.go interface":                    "a Machine is not wrapped",
 	"sim/record/agent.go Cgroups":             "other Cgroups are not recorded",
-	"test/cloud/inspect.go Eventer":           "the cloud is not wrapped",
 }
 
 // unchecked are the optional interfaces that As finds in a package that does not call Check for them,
 // by package and interface, with the reason.
 var unchecked = map[string]string{
-	"kube/kubelet/internal/podwing runtime.Execer":         "kube/kubelet/internal/machine checks the runtime",
-	"kube/provider/virtualkubelet runtime.ImageFSReporter": "is called while the node runs",
-	"kube/provider/virtualkubelet runtime.StatsProvider":   "is called while the node runs",
-	"prober runtime.Checker":                               "agent.New checks the runtime",
-	"runtime/cri runtime/cri.LocalStreams":                 "the error of a stream without it names Config.Calls.Streams",
-	"runtime/runtimetest runtime.GarbageCollector":         "a test",
-	"runtime/runtimetest runtime.LogRotator":               "a test",
-	"sim runtime.ImageStore":                               "a test",
-	"sim runtime.Watcher":                                  "a test",
-	"sim sim.interface":                                    "a test",
-	"volume/volumetest volume.Stager":                      "a test",
+	"runtime/containers/containerstest runtime/containers.LogReader": "a step without the interface is skipped, with the reason",
+	"kube/kubelet/internal/podwing runtime.Execer":                   "kube/kubelet/internal/machine checks the runtime",
+	"kube/provider/virtualkubelet runtime.ImageFSReporter":           "is called while the node runs",
+	"kube/provider/virtualkubelet runtime.StatsProvider":             "is called while the node runs",
+	"prober runtime.Checker":                                         "agent.New checks the runtime",
+	"runtime/cri runtime/cri.LocalStreams":                           "the error of a stream without it names Config.Calls.Streams",
+	"runtime/runtimetest runtime.GarbageCollector":                   "a test",
+	"runtime/runtimetest runtime.LogRotator":                         "a test",
+	"sim runtime.ImageStore":                                         "a test",
+	"sim runtime.Watcher":                                            "a test",
+	"sim sim.interface":                                              "a test",
+	"volume/volumetest volume.Stager":                                "a test",
 }
 
 // A type assertion misses the interface of a wrapped part, and so does As if no constructor reports

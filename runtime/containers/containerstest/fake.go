@@ -51,12 +51,13 @@ var (
 	_ containers.Grouper       = (*Backend)(nil)
 	_ containers.Execer        = (*Backend)(nil)
 	_ containers.Attacher      = (*Backend)(nil)
+	_ containers.LogReader     = (*Backend)(nil)
 	_ containers.StatsProvider = (*Backend)(nil)
 	_ containers.Watcher       = (*Backend)(nil)
 )
 
 // Behave sets the behavior of the instances of an image, from their next start on. The options start,
-// queue, fail, exit, oom, message, stop and ignoreTERM, Exec and Attach have an effect. An Exec of nil
+// queue, fail, exit, oom, message, stop, ignoreTERM and log, Exec and Attach have an effect. An Exec of nil
 // makes commands succeed without output, an Attach of nil blocks.
 func (b *Backend) Behave(image string, behavior fake.Behavior) {
 	b.mu.Lock()

@@ -3,6 +3,7 @@ package containerstest
 import (
 	"context"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/kubeparts/kubeparts/runtime"
@@ -75,6 +76,66 @@ func (b *Backend) Attach(ctx context.Context, id string, s runtime.Streams) erro
 		})
 		return err
 	})
+}
+
+// ReadLog implements containers.LogReader: the output has the lines of Behavior.Logs.
+func (b *Backend) ReadLog(ctx context.Context, id string, skip containers.LogOffset, s runtime.Streams) error {
+	return b.call(ctx, "ReadLog", id, func(context.Context) error { // a lost response is one of a stream that ends
+		b.mu.Lock()
+		i := b.instances[id]
+		b.mu.Unlock()
+		if i == nil {
+			return fmt.Errorf("instance %q: %w", id, runtime.ErrNotFound)
+		}
+		stdout, stderr := &tail{s.Stdout, skip.Stdout}, &tail{s.Stderr, skip.Stderr}
+		for out := i.behavior.Output(); ; {
+			at, more := out.Next()
+			if !more {
+				select {
+				case <-i.exited:
+					return nil
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			}
+			select {
+			case <-i.exited:
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(time.Until(i.StartedAt.Add(at))):
+			}
+			b.mu.Lock()
+			over := i.Phase == containers.Exited && i.FinishedAt.Before(i.StartedAt.Add(at))
+			b.mu.Unlock()
+			if over {
+				return nil
+			}
+			text, isErr := out.Print()
+			to := stdout
+			if isErr {
+				to = stderr
+			}
+			if _, err := io.WriteString(to, text+"\n"); err != nil {
+				return err
+			}
+		}
+	})
+}
+
+// A tail writes what follows the first bytes.
+type tail struct {
+	io.Writer
+	skip int64
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	n := min(t.skip, int64(len(p)))
+	t.skip -= n
+	if n == int64(len(p)) {
+		return len(p), nil
+	}
+	_, err := t.Writer.Write(p[n:])
+	return len(p), err
 }
 
 // Stats implements containers.StatsProvider: each instance uses a tenth of a CPU and 1 MiB.

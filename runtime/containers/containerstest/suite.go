@@ -1,13 +1,17 @@
 package containerstest
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/kubeparts/kubeparts/compose"
+	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/containers"
 )
 
@@ -20,6 +24,10 @@ type Suite struct {
 	// after a short time. Stubborn ignores a stop; if its Image is empty, it is not checked. Key,
 	// Record and Pod are set by the suite. Required.
 	Long, Exits, Stubborn containers.Container
+
+	// Prints is one that prints two bytes or more to standard output and exits. Without an Image the
+	// output of a containers.LogReader is not checked.
+	Prints containers.Container
 
 	// Timeout is how long to wait for a state. Zero means 30 s.
 	Timeout time.Duration
@@ -150,6 +158,40 @@ var steps = []step{
 		}
 		t.must("Remove of a removed instance", t.backend.Remove(t.Context(), id))
 		t.must("Stop of a removed instance", t.backend.Stop(t.Context(), id, 0))
+	}},
+	{"TheOutputOfAnInstanceIsReadOnce", func(t *stepT) {
+		reader, ok := compose.As[containers.LogReader](t.backend)
+		if !ok || t.suite.Prints.Image == "" {
+			t.Skip("not applicable: requires a containers.LogReader and Suite.Prints")
+		}
+		id := t.run(t.suite.Prints, "prints")
+		t.until(id, containers.Exited)
+		read := func(skip containers.LogOffset) (stdout, stderr string) {
+			var out, errs bytes.Buffer
+			t.must("ReadLog", reader.ReadLog(t.Context(), id, skip, runtime.Streams{Stdout: &out, Stderr: &errs}))
+			return out.String(), errs.String()
+		}
+		stdout, stderr := read(containers.LogOffset{})
+		if len(stdout) < 2 {
+			t.Fatalf("the output is %q: the container must print two bytes or more", stdout)
+		}
+		rest, restErr := read(containers.LogOffset{Stdout: 1, Stderr: int64(len(stderr))})
+		if rest != stdout[1:] || restErr != "" {
+			t.Errorf("without the first byte of stdout and all of stderr the output is %q and %q, not %q and nothing: a restarted agent repeats or loses output", rest, restErr, stdout[1:])
+		}
+	}},
+	{"ReadLogObeysItsContext", func(t *stepT) {
+		reader, ok := compose.As[containers.LogReader](t.backend)
+		if !ok {
+			t.Skip("not applicable: requires a containers.LogReader")
+		}
+		id := t.run(t.suite.Long, "log-context")
+		t.until(id, containers.Running)
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		if err := reader.ReadLog(ctx, id, containers.LogOffset{}, runtime.Streams{Stdout: io.Discard, Stderr: io.Discard}); err == nil {
+			t.Error("ReadLog returned nil while the instance runs: the rest of its output is not read")
+		}
 	}},
 	{"CanceledCallsFail", func(t *stepT) {
 		ctx, cancel := context.WithCancel(t.Context())

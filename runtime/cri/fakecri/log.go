@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // A logFile is the log of a running container. It has a timer while there are further lines,
@@ -17,11 +19,11 @@ type logFile struct {
 	path  string
 	start time.Time
 
-	mu      sync.Mutex // guards the fields below; only files are touched with it
-	printer printer
-	timer   *time.Timer
-	broken  bool // a write failed and was logged
-	over    bool
+	mu     sync.Mutex // guards the fields below; only files are touched with it
+	output fake.Output
+	timer  *time.Timer
+	broken bool // a write failed and was logged
+	over   bool
 }
 
 // beginLocked is called when a container starts. The caller must hold r.mu.
@@ -52,7 +54,7 @@ func (r *Runtime) openLog(c *container) {
 	if !r.cfg.WriteLogs || path == "" {
 		return
 	}
-	l := &logFile{path: path, start: time.Unix(0, c.started), printer: printer{lines: c.behavior.Logs}}
+	l := &logFile{path: path, start: time.Unix(0, c.started), output: c.behavior.Output()}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	err := os.MkdirAll(filepath.Dir(path), 0o755)
@@ -79,25 +81,25 @@ func (l *logFile) makeLocked() error {
 // was renamed, they are kept until ReopenContainerLog creates the new one.
 func (l *logFile) writeLocked(r *Runtime, now time.Time) {
 	var text []byte
-	after := l.printer
+	after := l.output
 	var wait time.Duration
 	more := false
 	for {
 		var at time.Duration
-		if at, more = after.next(); !more {
+		if at, more = after.Next(); !more {
 			break
 		}
 		if wait = l.start.Add(at).Sub(now); wait > 0 {
 			break
 		}
-		line, stderr := after.print()
+		line, stderr := after.Print()
 		text = appendLogEntries(text, l.start.Add(at), stderr, line)
 	}
 	if len(text) > 0 {
 		if err := l.append(text); os.IsNotExist(err) && !l.over {
 			more = false // continued by reopen
 		} else {
-			l.printer = after
+			l.output = after
 			if err != nil && !l.broken {
 				l.broken = true
 				r.log.Warn("Failed to write container log", "path", l.path, "err", err)
@@ -179,11 +181,11 @@ func (r *Runtime) follow(ctx context.Context, c *container, emit func(line strin
 		r.mu.Unlock()
 		return nil
 	}
-	gone, start, p := c.goneLocked(), time.Unix(0, c.started), printer{lines: c.behavior.Logs}
+	gone, start, p := c.goneLocked(), time.Unix(0, c.started), c.behavior.Output()
 	r.mu.Unlock()
-	p.skip(time.Since(start))
+	p.Skip(time.Since(start))
 	for {
-		at, ok := p.next()
+		at, ok := p.Next()
 		if !ok {
 			at = 1 << 60 // later than any exit
 		}
@@ -203,8 +205,8 @@ func (r *Runtime) follow(ctx context.Context, c *container, emit func(line strin
 			until, over = c.age(time.Time{}), true
 		}
 		r.mu.Unlock()
-		for at, ok := p.next(); ok && at <= until; at, ok = p.next() {
-			if err := emit(p.print()); err != nil {
+		for at, ok := p.Next(); ok && at <= until; at, ok = p.Next() {
+			if err := emit(p.Print()); err != nil {
 				return err
 			}
 		}

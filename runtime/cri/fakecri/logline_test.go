@@ -12,40 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"github.com/kubeparts/kubeparts/internal/seedrun"
 	"github.com/kubeparts/kubeparts/runtime/fake"
 )
-
-// Skipping lines and printing them lead to the same position.
-func TestSkippingLinesMatchesPrintingThem(t *testing.T) {
-	rnd := seedrun.Rand(t)
-	for range 300 {
-		var lines []fake.LogLine
-		for range rnd.IntN(5) {
-			l := fake.LogLine{Text: "%d", After: time.Duration(rnd.IntN(3)) * time.Second}
-			if rnd.IntN(2) == 0 {
-				l.Every, l.Times = time.Duration(1+rnd.IntN(3))*time.Second, 1+rnd.IntN(4)
-			}
-			lines = append(lines, l)
-		}
-		lines = append(lines, fake.LogLine{Text: "end %d", Every: time.Duration(1+rnd.IntN(4)) * time.Second})
-		now := time.Duration(rnd.IntN(40)) * 500 * time.Millisecond
-		printed, skipped := printer{lines: lines}, printer{lines: lines}
-		for at, ok := printed.next(); ok && at <= now; at, ok = printed.next() {
-			printed.print()
-		}
-		skipped.skip(now)
-		require.Equal(t, printed, skipped, "%+v at %v", lines, now)
-	}
-}
-
-func TestYearsOfLinesAreSkippedAtOnce(t *testing.T) {
-	p := printer{lines: []fake.LogLine{{Every: time.Millisecond}}}
-	p.skip(9 * 365 * 24 * time.Hour)
-	at, ok := p.next()
-	assert.True(t, ok)
-	assert.Equal(t, 9*365*24*time.Hour+time.Millisecond, at)
-}
 
 func TestAFollowerReceivesNewLinesOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

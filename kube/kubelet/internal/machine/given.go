@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"reflect"
 
 	"github.com/kubeparts/kubeparts/allocation/admission"
@@ -43,8 +44,11 @@ func (m *Machine) openGiven(ctx context.Context, s *stores.Stores) (err error) {
 	}
 	if err := compose.Check(rt, reflect.TypeFor[pipeline.Admitter](), reflect.TypeFor[runtime.Execer](), reflect.TypeFor[runtime.FeatureReporter](),
 		reflect.TypeFor[runtime.GarbageCollector](), reflect.TypeFor[runtime.StatsProvider](), reflect.TypeFor[runtime.ImageFSReporter](),
-		reflect.TypeFor[runtime.ImageStore](), reflect.TypeFor[runtime.LogReader](), reflect.TypeFor[runtime.LogRotator]()); err != nil {
+		reflect.TypeFor[runtime.ImageStore](), reflect.TypeFor[runtime.LogReader](), reflect.TypeFor[runtime.LogRotator](), reflect.TypeFor[io.Closer]()); err != nil {
 		return fmt.Errorf("Config.Runtime.New: %w", err)
+	}
+	if c, ok := compose.As[io.Closer](rt); ok {
+		s.Cleanups.Add(c.Close)
 	}
 	m.Runtime.Runtime = rt
 	m.Runtime.Admitter, _ = compose.As[pipeline.Admitter](rt)
