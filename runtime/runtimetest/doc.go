@@ -19,7 +19,8 @@
 //	rt.Behave("job", fake.Behavior{Exit: &fake.Exit{After: time.Minute, Code: 1}})
 //	rt.SyncPod(ctx, runtime.SyncRequest{Pod: pod})
 //
-// A test changes the state with Start, Exit, Hang, Crash and Remove. The
+// A test changes the state with Start, Exit, Hang, Crash and Remove, and
+// [Runtime.Restore] adds a pod as its status describes it. The
 // function passed to [Runtime.Inject] returns the fault of each call: an error,
 // a delay, a hang, or an effect whose response is lost. Pods are identified by
 // UID.

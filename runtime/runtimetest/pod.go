@@ -126,7 +126,7 @@ func (r *Runtime) runLocked(p *pod, sandboxID string, c *v1.Container, b *fake.B
 	v := &instance{
 		pod: p, behavior: b, stubborn: b.IgnoreTERM, done: make(chan struct{}),
 		status: runtime.ContainerStatus{
-			ID: fmt.Sprintf("memory://%s-%d", c.Name, r.ids), Name: c.Name, SandboxID: sandboxID,
+			ID: instanceID(c.Name, r.ids), Name: c.Name, SandboxID: sandboxID,
 			State:        runtime.ContainerCreated,
 			RestartCount: p.attempts[c.Name],
 			Hash:         plan.Hash(c),
@@ -161,11 +161,21 @@ func (r *Runtime) beginLocked(v *instance, now time.Time) {
 		return
 	}
 	v.status.State, v.status.StartedAt = runtime.ContainerRunning, now
-	if e := v.behavior.Exit; e != nil && (e.Crashes == 0 || int(v.status.RestartCount) < e.Crashes) {
-		r.exitLaterLocked(v, e.After, e.Code, e.Reason)
-	}
+	r.exitAsSpecifiedLocked(v, 0)
 	r.changedLocked(v.pod.uid)
 	r.observeLocked(v.pod, Change{Container: &v.status})
+}
+
+// instanceID returns the ID of an instance of a container.
+func instanceID(container string, number int) string {
+	return fmt.Sprintf("memory://%s-%d", container, number)
+}
+
+// exitAsSpecifiedLocked makes an instance that has run for age exit as its behavior specifies.
+func (r *Runtime) exitAsSpecifiedLocked(v *instance, age time.Duration) {
+	if e := v.behavior.Exit; e != nil && (e.Crashes == 0 || int(v.status.RestartCount) < e.Crashes) {
+		r.exitLaterLocked(v, e.After-age, e.Code, e.Reason)
+	}
 }
 
 // exitLaterLocked makes the instance exit after d.

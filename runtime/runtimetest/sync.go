@@ -191,11 +191,11 @@ func (s *syncing) start(ctx context.Context, st plan.Start) runtime.Action {
 		a.Err = errors.New(a.Message)
 		return a
 	}
-	if wait := time.Until(st.NotBefore); wait > 0 {
+	if time.Until(st.NotBefore) > 0 {
 		if s.res.RetryAt.IsZero() || st.NotBefore.Before(s.res.RetryAt) {
 			s.res.RetryAt = st.NotBefore
 		}
-		return fail("CrashLoopBackOff", "back-off %s restarting failed container=%s pod=%s", wait, c.Name, podTarget(s.req.Pod))
+		return fail("CrashLoopBackOff", "back-off %s restarting failed container=%s pod=%s", st.NotBefore.Sub(st.Last.FinishedAt), c.Name, podTarget(s.req.Pod))
 	}
 	for _, m := range c.VolumeMounts {
 		if _, ok := s.req.Volumes[m.Name]; !ok {
