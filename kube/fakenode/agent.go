@@ -77,12 +77,13 @@ func (a *agent) newNode() (err error) {
 		a.record = a.events.Record
 	}
 	a.node, err = node.New(node.Config{
-		Spec:    node.Spec{Name: a.spec.Name, Labels: a.spec.Labels, Taints: a.spec.Taints, OS: "linux"},
-		Nodes:   a.of.nodeClient(),
-		Leases:  conn.Heartbeats.CoordinationV1().Leases("kube-node-lease"),
-		Setters: []node.Setter{node.Report(a.facts)},
-		Timing:  node.Timing{UpdatePeriod: cfg.Heartbeat.StatusPeriod, LeaseDuration: cfg.Heartbeat.LeaseDuration},
-		Record:  a.record, Logger: cfg.Logger, Observed: func(*v1.Node) { a.wake() },
+		Spec:           node.Spec{Name: a.spec.Name, Labels: a.spec.Labels, Taints: a.spec.Taints, OS: "linux"},
+		NoRegistration: a.adopted,
+		Nodes:          a.of.nodeClient(),
+		Leases:         conn.Heartbeats.CoordinationV1().Leases("kube-node-lease"),
+		Setters:        a.setters(),
+		Timing:         node.Timing{UpdatePeriod: cfg.Heartbeat.StatusPeriod, LeaseDuration: cfg.Heartbeat.LeaseDuration},
+		Record:         a.record, Logger: cfg.Logger, Observed: func(*v1.Node) { a.wake() },
 		Hooks: node.Hooks{
 			Ready:   func(time.Duration) { a.setReady() },
 			Updated: func(_ bool, err error) { a.setErr(err) },
@@ -149,6 +150,9 @@ func (a *agent) admit(_ context.Context, pod *v1.Pod) *runtime.Rejection {
 	is := admission.Node{Name: a.spec.Name, OS: "linux", Labels: a.spec.Labels, Allocatable: a.spec.Capacity, ResourceClaims: a.claims != nil}
 	if o := a.node.Object(); o != nil {
 		is.Labels, is.Taints = o.Labels, o.Spec.Taints
+		if a.adopted {
+			_, is.Allocatable = completeResources(&o.Status)
+		}
 	}
 	for _, failure := range admission.Check(pod, a.otherPods(pod), is) {
 		return &failure.Rejection

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"strings"
 	"time"
 
@@ -17,7 +18,8 @@ import (
 // A Config configures fake nodes and their pods. The zero value is one node, "fake-0", that
 // runs every pod bound to it, with containers that run until they are stopped.
 type Config struct {
-	// Nodes are the nodes, with unique names; see [Many]. Nil: one zero Node.
+	// Nodes are the nodes, with unique names; see [Many]. Nil: one zero Node, and none with
+	// Adopt.
 	Nodes []Node
 
 	// Behave returns the behavior of a container; it reports false if it specifies none.
@@ -30,6 +32,19 @@ type Config struct {
 	// image.
 	Behaviors map[string]fake.Behavior
 	shared    map[string]*fake.Behavior // the same, shared by all pods
+
+	// Adopt reports whether a Node object that another client has created is run like one of
+	// Nodes. It is called with each observed object, from one goroutine, and must not modify
+	// it; see [Nodes.Reassess]. Capacity, addresses, labels, taints and everything else that the
+	// object has are kept; its lease and its conditions are added, and what it lacks of the
+	// defaults of [Node]. A node is stopped when its object is deleted. Requires NoScheduler. If
+	// nil, no object is adopted.
+	Adopt func(node *v1.Node) bool
+
+	// Endpoint returns where the kubelet API of a node is served, for its status. The package
+	// does not serve it. It must be safe for concurrent use. If nil, the status has an address
+	// at which nothing listens, and no port.
+	Endpoint func(node string) Endpoint
 
 	// NoScheduler disables the binding of pods to nodes. It should be set in a cluster with
 	// a kube-scheduler; envtest has none.
@@ -55,12 +70,18 @@ type Config struct {
 	Heartbeat Heartbeat
 
 	// QPS and Burst limit the requests of all nodes together, except heartbeats. Zero: 50
-	// and 300 for each node. A negative QPS means no limit.
+	// and 300 for each of Nodes, and no limit with Adopt. A negative QPS means no limit.
 	QPS   float32
 	Burst int
 
 	// Logger receives errors. If nil, nothing is logged.
 	Logger *slog.Logger
+}
+
+// An Endpoint is the place of the kubelet API of a node.
+type Endpoint struct {
+	Address string // an IP address
+	Port    int32
 }
 
 // A Heartbeat has the periods of node status and lease.
@@ -120,7 +141,10 @@ func (cfg *Config) complete() error {
 		}
 		cfg.shared[name] = &b
 	}
-	if cfg.Nodes == nil {
+	if cfg.Adopt != nil && !cfg.NoScheduler {
+		return errors.New("fakenode: Config.Adopt requires Config.NoScheduler: the scheduler places pods on Config.Nodes only")
+	}
+	if cfg.Nodes == nil && cfg.Adopt == nil {
 		cfg.Nodes = Many(1, Node{})
 	}
 	nodes, names := make([]Node, len(cfg.Nodes)), map[string]bool{}
@@ -138,14 +162,7 @@ func (cfg *Config) complete() error {
 		if err := checkDrivers(n.Drivers); err != nil {
 			return fmt.Errorf("fakenode: Config.Nodes: node %s: %w", n.Name, err)
 		}
-		capacity := v1.ResourceList{
-			v1.ResourceCPU: resource.MustParse("8"), v1.ResourceMemory: resource.MustParse("32Gi"),
-			v1.ResourceEphemeralStorage: resource.MustParse("100Gi"), v1.ResourcePods: resource.MustParse("110"),
-		}
-		for name, q := range n.Capacity {
-			capacity[name] = q
-		}
-		n.Capacity = capacity
+		n.Capacity = completeCapacity(n.Capacity)
 		nodes[i] = n
 	}
 	cfg.Nodes = nodes
@@ -158,6 +175,9 @@ func (cfg *Config) complete() error {
 	if cfg.Retry == 0 {
 		cfg.Retry = time.Second
 	}
+	if cfg.QPS == 0 && cfg.Adopt != nil {
+		cfg.QPS = -1
+	}
 	if cfg.QPS == 0 {
 		cfg.QPS = 50 * float32(len(nodes))
 	}
@@ -168,4 +188,14 @@ func (cfg *Config) complete() error {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	return nil
+}
+
+// completeCapacity returns a capacity with the defaults of the resources that it lacks.
+func completeCapacity(is v1.ResourceList) v1.ResourceList {
+	out := v1.ResourceList{
+		v1.ResourceCPU: resource.MustParse("8"), v1.ResourceMemory: resource.MustParse("32Gi"),
+		v1.ResourceEphemeralStorage: resource.MustParse("100Gi"), v1.ResourcePods: resource.MustParse("110"),
+	}
+	maps.Copy(out, is)
+	return out
 }

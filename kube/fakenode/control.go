@@ -32,7 +32,7 @@ func (n *Nodes) OOM(namespace, name, container string) error {
 }
 
 func (n *Nodes) exit(operation, namespace, name, container string, do func(a *agent, pod *v1.Pod, container string) error) error {
-	a, pod, err := n.find(namespace, name)
+	a, pod, err := n.findPod(namespace, name)
 	if err != nil {
 		return fmt.Errorf("fakenode: %s: %w", operation, err)
 	}
@@ -49,7 +49,7 @@ func (n *Nodes) exit(operation, namespace, name, container string, do func(a *ag
 // restarted in a new sandbox with another address. It returns an error if the pod is on no
 // node or has terminated.
 func (n *Nodes) Crash(namespace, name string) error {
-	a, pod, err := n.find(namespace, name)
+	a, pod, err := n.findPod(namespace, name)
 	if err != nil {
 		return fmt.Errorf("fakenode: crash: %w", err)
 	}
@@ -60,7 +60,7 @@ func (n *Nodes) Crash(namespace, name string) error {
 // SetReady sets whether the containers of a pod are ready. It takes precedence over their
 // behavior. It returns an error if the pod is on no node or has terminated.
 func (n *Nodes) SetReady(namespace, name string, ready bool) error {
-	a, pod, err := n.find(namespace, name)
+	a, pod, err := n.findPod(namespace, name)
 	if err == nil {
 		err = a.setPodReady(pod, ready)
 	}
@@ -77,7 +77,7 @@ func (n *Nodes) SetReady(namespace, name string, ready bool) error {
 //
 // Evictions by the API ([Nodes.Drain], kubectl drain) delete the pod with its grace period.
 func (n *Nodes) Evict(ctx context.Context, namespace, name, message string) error {
-	a, pod, err := n.find(namespace, name)
+	a, pod, err := n.findPod(namespace, name)
 	if err != nil {
 		return fmt.Errorf("fakenode: evict: %w", err)
 	}
@@ -98,16 +98,16 @@ func (n *Nodes) Evict(ctx context.Context, namespace, name, message string) erro
 // States returns the state of each pod worker of a node, for diagnostics; nil if there is
 // no such node.
 func (n *Nodes) States(node string) []podworker.PodState {
-	h := n.byName[node]
+	h := n.find(node)
 	if h == nil {
 		return nil
 	}
 	return h.current().agent.Table().States()
 }
 
-// find returns a pod that has not terminated, and the agent that runs it.
-func (n *Nodes) find(namespace, name string) (*agent, *v1.Pod, error) {
-	for _, h := range n.hosts {
+// findPod returns a pod that has not terminated, and the agent that runs it.
+func (n *Nodes) findPod(namespace, name string) (*agent, *v1.Pod, error) {
+	for _, h := range n.all() {
 		a := h.current()
 		pod := a.agent.Table().PodByName(namespace, name)
 		if pod == nil {

@@ -35,6 +35,14 @@
 // [Nodes.OOM], [Nodes.Evict], [Nodes.Crash] and [Nodes.SetReady], and of nodes with
 // [Nodes.Fail], [Nodes.Unready], [Nodes.Drain] and [Nodes.Recover].
 //
+// [Config].Adopt runs nodes whose objects other clients create and delete, such as a cluster
+// autoscaler, instead of nodes that this package creates:
+//
+//	nodes, err := fakenode.New(api, fakenode.Config{
+//		NoScheduler: true,
+//		Adopt:       func(n *v1.Node) bool { return n.Annotations["kwok.x-k8s.io/node"] == "fake" },
+//	})
+//
 // A test without binaries uses an in-memory API server (kube/apitest), and can run
 // in a synctest bubble, where an hour passes in milliseconds:
 //
@@ -91,8 +99,9 @@
 //     and topology spread, as by the default profile of kube-scheduler; there is no
 //     preemption, and volumes are ignored (package scheduler). Pods with another
 //     spec.schedulerName, and pods with scheduling gates, are not bound.
-//   - A node does not recover its pods in another process: their containers are started
-//     again.
+//   - A node that another process has run, under the same name, continues with its pods as
+//     their statuses describe them: with the same containers and restart counts. Times have the
+//     resolution of the API, a second. Which runs of a command have failed is forgotten.
 //
 // # Differences from the kubelet
 //

@@ -11,6 +11,14 @@ import (
 // kubeletVersion is the kubelet version in the node status.
 const kubeletVersion = "v1.37.2+kubeparts-fake"
 
+// setters return the parts of the node status.
+func (a *agent) setters() []node.Setter {
+	if a.adopted {
+		return []node.Setter{{Name: "adopted", Set: a.setAdopted}}
+	}
+	return []node.Setter{node.Report(a.facts)}
+}
+
 // facts returns the facts of the node status.
 func (a *agent) facts(context.Context) (node.Facts, error) {
 	a.mu.Lock()
@@ -23,6 +31,6 @@ func (a *agent) facts(context.Context) (node.Facts, error) {
 			MachineID: a.spec.Name, SystemUUID: a.spec.Name, BootID: a.spec.Name, KernelVersion: "none", OSImage: "fakenode",
 			ContainerRuntimeVersion: "memory://1", KubeletVersion: kubeletVersion, OperatingSystem: "linux", Architecture: "amd64",
 		},
-		Pressure: new(node.Pressure), Health: health,
+		KubeletPort: a.of.endpoint(a.spec.Name).Port, Pressure: new(node.Pressure), Health: health,
 	}, nil
 }

@@ -19,6 +19,7 @@ type host struct {
 	of      *Nodes
 	number  int
 	spec    Node
+	adopted bool // another client has created the object
 	runtime *runtimetest.Runtime
 	ready   chan struct{} // closed when the node was first reported as ready
 	once    sync.Once     // of ready
@@ -35,8 +36,8 @@ type host struct {
 }
 
 // newHost constructs node number i.
-func newHost(of *Nodes, i int, spec Node) (_ *host, err error) {
-	h := &host{of: of, number: i, spec: spec, ready: make(chan struct{}), restart: make(chan struct{}, 1)}
+func newHost(of *Nodes, i int, spec Node, adopted bool) (_ *host, err error) {
+	h := &host{of: of, number: i, spec: spec, adopted: adopted, ready: make(chan struct{}), restart: make(chan struct{}, 1)}
 	decide := func(pod *v1.Pod, c *v1.Container) *fake.Behavior { return h.current().decide(pod, c) }
 	h.runtime = &runtimetest.Runtime{Backoff: of.cfg.Backoff, Decide: decide, Address: of.address}
 	h.now, err = newAgent(h)
@@ -121,6 +122,9 @@ func (h *host) setReady() { h.once.Do(func() { close(h.ready) }) }
 
 // address returns the address of the node.
 func (h *host) address() string {
+	if e := h.of.endpoint(h.spec.Name); e.Address != "" {
+		return e.Address
+	}
 	i := h.number + 1
 	return fmt.Sprintf("172.%d.%d.%d", 16+i>>16&15, i>>8&255, i&255)
 }

@@ -115,7 +115,7 @@ func (n *Nodes) waitScheduler(ctx context.Context, node string, in func(*v1.Node
 
 // host returns the node with a name.
 func (n *Nodes) host(name string) (*host, error) {
-	if h := n.byName[name]; h != nil {
+	if h := n.find(name); h != nil {
 		return h, nil
 	}
 	return nil, fmt.Errorf("unknown node %q; want one of %v", name, n.Names())

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"sync/atomic"
 
 	"k8s.io/client-go/kubernetes"
@@ -14,15 +16,16 @@ import (
 
 // Nodes are fake nodes. Use [New], or [Start] in a test.
 type Nodes struct {
-	cfg    Config
-	ran    atomic.Bool // Run was called
-	conn   *client.Connection
-	feed   *client.Feed  // shared watch of all pods
-	nodes  *client.Nodes // shared watch of all nodes
-	hosts  []*host
-	stop   func() // set by Start
-	byName map[string]*host
-	binder *binder // nil with Config.NoScheduler
+	cfg     Config
+	ran     atomic.Bool // Run was called
+	conn    *client.Connection
+	feed    *client.Feed  // shared watch of all pods
+	nodes   *client.Nodes // shared watch of all nodes
+	hosts   []*host
+	stop    func() // set by Start
+	byName  map[string]*host
+	binder  *binder  // nil with Config.NoScheduler
+	adopter *adopter // nil without Config.Adopt
 
 	addresses atomic.Uint32 // number of allocated pod addresses
 }
@@ -71,12 +74,19 @@ func NewWithClient(api kubernetes.Interface, cfg Config) (*Nodes, error) {
 // newNodes returns nodes with a complete configuration.
 func newNodes(conn *client.Connection, cfg Config) (_ *Nodes, err error) {
 	n := &Nodes{cfg: cfg, conn: conn, byName: map[string]*host{}}
+	if cfg.Adopt != nil { // another process may have assigned the first addresses
+		n.addresses.Store(rand.Uint32N(1 << 24))
+	}
 	feed, nodes := client.FeedConfig{Client: conn.API, Logger: cfg.Logger}, client.NodesConfig{Client: conn.API, Logger: cfg.Logger}
 	if !cfg.NoScheduler {
 		if n.binder, err = newBinder(n); err != nil {
 			return nil, fmt.Errorf("fakenode: %w", err)
 		}
 		feed.Observed, nodes.Observed = n.binder.podObserved, n.binder.nodeObserved
+	}
+	if cfg.Adopt != nil {
+		n.adopter = newAdopter(n)
+		nodes.Observed = n.adopter.observed
 	}
 	if n.nodes, err = client.NewNodes(nodes); err != nil {
 		return nil, fmt.Errorf("fakenode: %w", err)
@@ -85,7 +95,7 @@ func newNodes(conn *client.Connection, cfg Config) (_ *Nodes, err error) {
 		return nil, fmt.Errorf("fakenode: %w", err)
 	}
 	for i, spec := range cfg.Nodes {
-		h, err := newHost(n, i, spec)
+		h, err := newHost(n, i, spec, false)
 		if err != nil {
 			return nil, fmt.Errorf("fakenode: node %s: %w", spec.Name, err)
 		}
@@ -109,8 +119,11 @@ func (n *Nodes) Run(ctx context.Context) error {
 	if n.binder != nil {
 		runs = append(runs, n.binder.run)
 	}
-	if n.binder != nil || !n.cfg.OwnWatches {
+	if n.binder != nil || n.adopter != nil || !n.cfg.OwnWatches {
 		runs = append(runs, n.nodes.Run)
+	}
+	if n.adopter != nil {
+		runs = append(runs, n.adopter.run)
 	}
 	for _, h := range n.hosts {
 		runs = append(runs, h.run)
@@ -118,7 +131,7 @@ func (n *Nodes) Run(ctx context.Context) error {
 	return runAll(ctx, runs...)
 }
 
-// Wait blocks until all nodes are ready, and known to the scheduler. If ctx is done first, it returns an error with the
+// Wait blocks until all of Config.Nodes are ready, and known to the scheduler. If ctx is done first, it returns an error with the
 // name of a node that is not ready and the last error of its heartbeat.
 func (n *Nodes) Wait(ctx context.Context) error {
 	for _, h := range n.hosts {
@@ -137,13 +150,37 @@ func (n *Nodes) Wait(ctx context.Context) error {
 	return nil
 }
 
-// Names returns the names of the nodes.
+// Names returns the names of the nodes; after those of Config.Nodes, those of adopted ones.
 func (n *Nodes) Names() []string {
 	var names []string
-	for _, h := range n.hosts {
+	for _, h := range n.all() {
 		names = append(names, h.spec.Name)
 	}
 	return names
+}
+
+// all returns all nodes: Config.Nodes, and then the adopted ones by name.
+func (n *Nodes) all() []*host {
+	if n.adopter == nil {
+		return n.hosts
+	}
+	return slices.Concat(n.hosts, n.adopter.list())
+}
+
+// find returns the node with a name; nil if there is none.
+func (n *Nodes) find(name string) *host {
+	if h := n.byName[name]; h != nil || n.adopter == nil {
+		return h
+	}
+	return n.adopter.find(name)
+}
+
+// endpoint returns the kubelet API of a node, or the zero Endpoint.
+func (n *Nodes) endpoint(node string) Endpoint {
+	if n.cfg.Endpoint == nil {
+		return Endpoint{}
+	}
+	return n.cfg.Endpoint(node)
 }
 
 // address returns the next pod address, in 10.0.0.0/8.

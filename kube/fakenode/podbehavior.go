@@ -53,21 +53,42 @@ func (cfg *Config) behaviors(pod *v1.Pod) (map[string]*fake.Behavior, error) {
 // as an in-memory one.
 func (a *agent) prepare(list []*v1.Pod) []*v1.Pod {
 	a.mu.Lock()
-	defer a.mu.Unlock()
 	out := make([]*v1.Pod, len(list))
 	current := make(map[types.UID]*podBehavior, len(list))
+	var added []*v1.Pod
 	for i, pod := range list {
 		d := a.behaviors[pod.UID]
 		if d == nil {
-			d = &podBehavior{}
+			d = &podBehavior{firstTry: firstTries(pod)}
 			d.containers, _ = a.of.cfg.behaviors(pod) // admit returns the error
 		}
 		if d.source != pod {
 			d.source, d.pod = pod, withProbes(pod)
 		}
-		current[pod.UID], out[i] = d, d.pod
+		if current[pod.UID], out[i] = d, d.pod; a.behaviors[pod.UID] == nil {
+			added = append(added, d.pod)
+		}
 	}
 	a.behaviors = current
+	a.mu.Unlock()
+	for _, pod := range added {
+		a.runtime.Restore(pod) // if another process has run it
+	}
+	return out
+}
+
+// firstTries returns the times of the first attempts to start the containers of a pod that
+// cannot be started according to its status; nil if there are none.
+func firstTries(pod *v1.Pod) map[string]time.Time {
+	var out map[string]time.Time
+	for _, s := range pod.Status.ContainerStatuses {
+		if w := s.State.Waiting; pod.Status.StartTime != nil && w != nil && w.Message != "" && s.LastTerminationState.Terminated == nil {
+			if out == nil {
+				out = map[string]time.Time{}
+			}
+			out[s.Name] = pod.Status.StartTime.Time
+		}
+	}
 	return out
 }
 

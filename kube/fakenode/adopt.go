@@ -1,0 +1,92 @@
+package fakenode
+
+import (
+	"cmp"
+	"context"
+	"maps"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/kube/node"
+)
+
+// addressAnnotation has the InternalIP of an adopted node that has no address of its creator.
+// It is replaced when another process runs the node.
+const addressAnnotation = "fakenode.kubeparts.io/address"
+
+// setAdopted sets the status of an adopted node: conditions, and what the object lacks.
+func (a *agent) setAdopted(ctx context.Context, d *node.Draft) error {
+	facts, err := a.facts(ctx)
+	if err != nil {
+		return err
+	}
+	is := d.Node.Status
+	capacity, allocatable := completeResources(&is)
+	info := *facts.Info
+	addresses := facts.Addresses[:1] // the name of the node cannot be resolved
+	facts.Addresses, facts.Machine, facts.Info = nil, nil, nil
+	if err := node.Report(func(context.Context) (node.Facts, error) { return facts, nil }).Set(ctx, d); err != nil {
+		return err
+	}
+	s := &d.Node.Status
+	s.Capacity, s.Allocatable = capacity, allocatable
+	s.Images, s.DeclaredFeatures, s.VolumesInUse = is.Images, is.DeclaredFeatures, is.VolumesInUse
+	completeInfo(&s.NodeInfo, &info)
+	if facts.KubeletPort == 0 {
+		s.DaemonEndpoints = is.DaemonEndpoints
+	}
+	if len(s.Addresses) == 0 || len(s.Addresses) == 1 && s.Addresses[0].Address == d.Node.Annotations[addressAnnotation] {
+		s.Addresses = addresses
+		if d.Node.Annotations == nil {
+			d.Node.Annotations = map[string]string{}
+		}
+		d.Node.Annotations[addressAnnotation] = addresses[0].Address
+	}
+	return nil
+}
+
+// completeResources returns the capacity and the allocatable resources of an adopted node.
+func completeResources(s *v1.NodeStatus) (capacity, allocatable v1.ResourceList) {
+	capacity = maps.Clone(s.Allocatable)
+	if capacity == nil {
+		capacity = v1.ResourceList{}
+	}
+	maps.Copy(capacity, s.Capacity)
+	capacity = completeCapacity(capacity)
+	allocatable = maps.Clone(capacity)
+	maps.Copy(allocatable, s.Allocatable)
+	return capacity, allocatable
+}
+
+// completeInfo sets the fields of is that are empty.
+func completeInfo(is, defaults *v1.NodeSystemInfo) {
+	for field, value := range map[*string]string{
+		&is.MachineID: defaults.MachineID, &is.SystemUUID: defaults.SystemUUID, &is.BootID: defaults.BootID, &is.KernelVersion: defaults.KernelVersion,
+		&is.OSImage: defaults.OSImage, &is.ContainerRuntimeVersion: defaults.ContainerRuntimeVersion, &is.KubeletVersion: defaults.KubeletVersion,
+		&is.OperatingSystem: defaults.OperatingSystem, &is.Architecture: defaults.Architecture,
+	} {
+		*field = cmp.Or(*field, value)
+	}
+}
+
+// Reassess calls Config.Adopt again for all Node objects: its results have changed. It returns
+// when the nodes that are no longer selected have stopped, with no request in progress, or
+// when ctx or the context of Run is done. Newly selected nodes have been started by then.
+func (n *Nodes) Reassess(ctx context.Context) {
+	if n.adopter == nil {
+		return
+	}
+	done := make(chan struct{})
+	select {
+	case n.adopter.reassess <- done:
+	case <-n.adopter.stopped:
+		return
+	case <-ctx.Done():
+		return
+	}
+	select {
+	case <-done:
+	case <-n.adopter.stopped:
+	case <-ctx.Done():
+	}
+}
