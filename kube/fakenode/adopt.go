@@ -23,7 +23,6 @@ func (a *agent) setAdopted(ctx context.Context, d *node.Draft) error {
 	is := d.Node.Status
 	capacity, allocatable := completeResources(&is)
 	info := *facts.Info
-	addresses := facts.Addresses[:1] // the name of the node cannot be resolved
 	facts.Addresses, facts.Machine, facts.Info = nil, nil, nil
 	if err := node.Report(func(context.Context) (node.Facts, error) { return facts, nil }).Set(ctx, d); err != nil {
 		return err
@@ -35,14 +34,48 @@ func (a *agent) setAdopted(ctx context.Context, d *node.Draft) error {
 	if facts.KubeletPort == 0 {
 		s.DaemonEndpoints = is.DaemonEndpoints
 	}
-	if len(s.Addresses) == 0 || len(s.Addresses) == 1 && s.Addresses[0].Address == d.Node.Annotations[addressAnnotation] {
-		s.Addresses = addresses
+	if address := a.adoptedAddress(d.Node); address != "" {
+		s.Addresses = []v1.NodeAddress{{Type: v1.NodeInternalIP, Address: address}} // the name of the node cannot be resolved
 		if d.Node.Annotations == nil {
 			d.Node.Annotations = map[string]string{}
 		}
-		d.Node.Annotations[addressAnnotation] = addresses[0].Address
+		d.Node.Annotations[addressAnnotation] = address
 	}
 	return nil
+}
+
+// adoptedAddress returns the address that this package sets in an adopted node; "" if the
+// addresses of its creator remain.
+func (a *agent) adoptedAddress(o *v1.Node) string {
+	is := o.Status.Addresses
+	switch {
+	case len(is) == 0:
+		return a.address()
+	case len(is) > 1 || is[0].Address != o.Annotations[addressAnnotation]:
+		return ""
+	}
+	return cmp.Or(a.of.endpoint(o.Name).Address, is[0].Address)
+}
+
+// object returns the Node object; nil if it was not read yet. That of an adopted node is known
+// from the beginning.
+func (a *agent) object() *v1.Node {
+	if a.adopted {
+		return a.of.nodes.Node(a.spec.Name)
+	}
+	return a.node.Object()
+}
+
+// hostIP returns the address of the node in the statuses of its pods.
+func (a *agent) hostIP() string {
+	if o := a.object(); a.adopted && o != nil {
+		for _, address := range o.Status.Addresses {
+			if address.Type == v1.NodeInternalIP {
+				return address.Address
+			}
+		}
+	}
+	return a.address()
 }
 
 // completeResources returns the capacity and the allocatable resources of an adopted node.

@@ -108,7 +108,7 @@ func (a *agent) newPods() (err error) {
 		return err
 	}
 	source := podsource.Func(func(ctx context.Context, set func([]*v1.Pod)) error {
-		return a.pods.Run(ctx, func(list []*v1.Pod) { set(a.prepare(list)) })
+		return a.pods.Run(ctx, func(list []*v1.Pod) { set(a.prepare(ctx, list)) })
 	})
 	subsystems := core.Subsystems{Admitters: pipeline.Admitters{pipeline.AdmitFunc(a.admit)}}
 	if a.claims != nil {
@@ -118,7 +118,7 @@ func (a *agent) newPods() (err error) {
 		NodeName: a.spec.Name, Runtime: recordingRuntime{a.runtime, a.record, a.prepareClaims}, Sink: a.sink,
 		Sources:    map[string]podsource.PodSource{podsource.APISource: source},
 		Subsystems: subsystems,
-		HostIPs:    func() []string { return []string{a.address()} },
+		HostIPs:    func() []string { return []string{a.hostIP()} },
 		Record:     a.record, Logger: logger,
 		Adjust: []core.Adjust{{
 			Status:  func(c *status.Config) { c.Facts = append(c.Facts, a.addProbes) },
@@ -148,7 +148,7 @@ func (a *agent) admit(_ context.Context, pod *v1.Pod) *runtime.Rejection {
 		return &runtime.Rejection{Reason: "UnknownBehavior", Message: err.Error()}
 	}
 	is := admission.Node{Name: a.spec.Name, OS: "linux", Labels: a.spec.Labels, Allocatable: a.spec.Capacity, ResourceClaims: a.claims != nil}
-	if o := a.node.Object(); o != nil {
+	if o := a.object(); o != nil {
 		is.Labels, is.Taints = o.Labels, o.Spec.Taints
 		if a.adopted {
 			_, is.Allocatable = completeResources(&o.Status)

@@ -19,8 +19,10 @@ const (
 	AnnotationPrefix = "behavior.fakenode.kubeparts.io/"
 )
 
-// checkBehavior returns an error if no container can behave in this way.
-func checkBehavior(b fake.Behavior) error {
+// CheckBehavior returns an error if no container of a node can behave in this way: if a field is
+// out of range, or is an option that the package documentation of runtime/fake does not list for
+// this package.
+func CheckBehavior(b fake.Behavior) error {
 	return errors.Join(b.Check(), b.Only("start", "fail", "exit", "oom", "reason", "crashes", "stop", "stopCode", "ignoreTERM", "ready", "neverReady", "flap", "evict"))
 }
 
@@ -35,7 +37,7 @@ func (cfg *Config) behavior(pod *v1.Pod, c *v1.Container) (*fake.Behavior, error
 		}
 		b, err := fake.ParseBehavior(text)
 		if err == nil {
-			err = checkBehavior(b)
+			err = CheckBehavior(b)
 		}
 		if err != nil {
 			return &zero, fmt.Errorf("annotation %s: %w", key, err)
@@ -44,7 +46,7 @@ func (cfg *Config) behavior(pod *v1.Pod, c *v1.Container) (*fake.Behavior, error
 	}
 	if cfg.Behave != nil {
 		if b, ok := cfg.Behave(pod, c); ok {
-			if err := checkBehavior(b); err != nil {
+			if err := CheckBehavior(b); err != nil {
 				return &zero, fmt.Errorf("Config.Behave: %w", err)
 			}
 			return &b, nil

@@ -133,7 +133,7 @@ func (cfg *Config) complete() error {
 		return errors.New("fakenode: Config.Heartbeat.StatusPeriod, Heartbeat.LeaseDuration or Retry is negative")
 	}
 	for name, b := range cfg.Behaviors {
-		if err := checkBehavior(b); err != nil {
+		if err := CheckBehavior(b); err != nil {
 			return fmt.Errorf("fakenode: Config.Behaviors: %s: %w", name, err)
 		}
 		if cfg.shared == nil {

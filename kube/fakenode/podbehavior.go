@@ -1,6 +1,8 @@
 package fakenode
 
 import (
+	"context"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -51,7 +53,7 @@ func (cfg *Config) behaviors(pod *v1.Pod) (map[string]*fake.Behavior, error) {
 // prepare returns the pods for the node: each container has a readiness probe, whose result
 // is that of its behavior; and defaults are set where the API server has not set them, such
 // as an in-memory one.
-func (a *agent) prepare(list []*v1.Pod) []*v1.Pod {
+func (a *agent) prepare(ctx context.Context, list []*v1.Pod) []*v1.Pod {
 	a.mu.Lock()
 	out := make([]*v1.Pod, len(list))
 	current := make(map[types.UID]*podBehavior, len(list))
@@ -71,10 +73,18 @@ func (a *agent) prepare(list []*v1.Pod) []*v1.Pod {
 	}
 	a.behaviors = current
 	a.mu.Unlock()
-	for _, pod := range added {
-		a.runtime.Restore(pod) // if another process has run it
-	}
+	a.restore(ctx, added)
 	return out
+}
+
+// restore restores the pods that another process has run. It returns when they are in the
+// cache: a worker that finds a pod without containers there would report them as lost.
+func (a *agent) restore(ctx context.Context, added []*v1.Pod) {
+	restored := slices.DeleteFunc(added, func(pod *v1.Pod) bool { return !a.runtime.Restore(pod) })
+	now := time.Now()
+	for _, pod := range restored {
+		_, _ = a.agent.PLEG().GetNewerThan(ctx, pod.UID, now) // the in-memory runtime has no errors, and workers observe ctx too
+	}
 }
 
 // firstTries returns the times of the first attempts to start the containers of a pod that

@@ -15,11 +15,11 @@ import (
 // Restore adds the sandbox and the containers that pod.Status reports, as if this Runtime had
 // run them: a container that runs continues, with its restart count, and exits when its
 // behavior specifies it, counted from its start. It is for a Runtime that replaces one whose
-// state was lost. Nothing changes if the Runtime has the pod already, or if no container of it
-// was started.
-func (r *Runtime) Restore(pod *v1.Pod) {
+// state was lost. It returns false, and changes nothing, if the Runtime has the pod already, or
+// if no container of it was started.
+func (r *Runtime) Restore(pod *v1.Pod) bool {
 	if !wasStarted(pod) {
-		return
+		return false
 	}
 	behaviors := map[string]*fake.Behavior{}
 	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
@@ -30,7 +30,7 @@ func (r *Runtime) Restore(pod *v1.Pod) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.pods[pod.UID] != nil {
-		return
+		return false
 	}
 	p := r.podLocked(pod.UID, pod.Name, pod.Namespace)
 	p.source = pod.Annotations[runtime.ConfigSourceAnnotation]
@@ -47,6 +47,7 @@ func (r *Runtime) Restore(pod *v1.Pod) {
 	}
 	r.sortLocked()
 	r.changedLocked(pod.UID)
+	return true
 }
 
 // wasStarted reports whether a container of the pod has run.

@@ -42,9 +42,9 @@ func TestARestoredPodContinues(t *testing.T) {
 		rt.Behave("job", fake.Behavior{Exit: &fake.Exit{After: 90 * time.Second, Code: 4}})
 		unstarted := pod.DeepCopy()
 		unstarted.UID, unstarted.Status = "2", v1.PodStatus{}
-		rt.Restore(unstarted)
-		rt.Restore(pod)
-		rt.Restore(pod) // no effect
+		assert.False(t, rt.Restore(unstarted))
+		assert.True(t, rt.Restore(pod))
+		assert.False(t, rt.Restore(pod), "it has the pod")
 		pods, err := rt.Pods(t.Context())
 		require.NoError(t, err)
 		require.Len(t, pods, 1)
@@ -92,7 +92,7 @@ func TestARestoredPodThatHasTerminatedDoesNotRun(t *testing.T) {
 		}},
 	}
 	rt := new(runtimetest.Runtime)
-	rt.Restore(pod)
+	require.True(t, rt.Restore(pod))
 	s, err := rt.PodStatus(t.Context(), "1")
 	require.NoError(t, err)
 	assert.Equal(t, runtime.SandboxNotReady, s.Sandboxes[0].State)
