@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeparts/kubeparts/kube/apitest"
+	"github.com/kubeparts/kubeparts/kube/hollow"
 )
 
 // An API server in memory and virtual time take the place of a cluster.
@@ -51,6 +54,42 @@ func TestPodsRunOnHollowNodes(t *testing.T) {
 }
 
 func TestInvalidFlagsAreErrors(t *testing.T) {
-	assert.EqualError(t, start(t.Context(), "", "hollow", 1, 0), "--kubeconfig is required")
-	assert.ErrorContains(t, start(t.Context(), "nowhere", "hollow", 1, 0), "nowhere")
+	for args, want := range map[string]string{
+		"":                     "--kubeconfig: ",
+		"--kubeconfig=nowhere": "nowhere",
+		"--group=a":            "require --adopt",
+		"--for=1s":             "require --adopt",
+		"--unknown":            "unknown",
+	} {
+		assert.ErrorContains(t, start(t.Context(), strings.Fields(args), io.Discard), want, args)
+	}
+	for want, a := range map[string]adoption{
+		"--behaviors: open nowhere": {behaviors: "nowhere"},
+		"requires --namespace":      {shard: hollow.Shard{Group: "a"}},
+		"Config.Select.Labels":      {selects: hollow.Selector{Labels: "("}},
+	} {
+		assert.ErrorContains(t, adopt(t.Context(), new(apitest.Server).RESTConfig(), a, io.Discard), want)
+	}
+}
+
+// The manifests of deploy/hollow have these flags and this file.
+func TestNodesOfOthersAreRunForATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := new(apitest.Server)
+		api.Put(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "theirs", Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"}}})
+		api.Put(&v1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},
+			Spec:       v1.PodSpec{NodeName: "theirs", Containers: []v1.Container{{Name: "main", Image: "web"}}},
+		})
+		a := adoption{
+			behaviors: "../../deploy/hollow/base/behaviors.yaml", length: time.Minute,
+			shard: hollow.Shard{Group: "hollow", Namespace: "hollow", Identity: "hollow-0"},
+		}
+		var out bytes.Buffer
+		require.NoError(t, adopt(t.Context(), api.RESTConfig(), a, &out))
+		assert.Equal(t, v1.PodRunning, api.Pod("default", "web").Status.Phase)
+		assert.NotNil(t, api.Get("nodes", "", "theirs"), "it is left to its creator")
+		assert.NotContains(t, out.String(), "WARN")
+		assert.NotContains(t, out.String(), "ERROR")
+	})
 }

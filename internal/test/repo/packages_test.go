@@ -33,7 +33,7 @@ var packageGroups = []struct {
 	{"Virtual nodes: the module github.com/kubeparts/kubeparts/" + virtualkubelet, []string{virtualkubelet}},
 	{"Tests and simulation", []string{
 		"runtime/fake", "runtime/runtimetest", "runtime/containers/containerstest", "runtime/cri/fakecri", "runtime/cri/serve", "sim", "volume/volumetest", "volume/csi/csitest", "cm/device/devicetest",
-		"cm/topology/topologytest", "kube/fakenode", "kube/apitest", "kube/controllers",
+		"cm/topology/topologytest", "kube/fakenode", "kube/hollow", "kube/apitest", "kube/controllers",
 	}},
 }
 
