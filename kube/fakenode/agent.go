@@ -69,7 +69,7 @@ func newAgent(of *host) (*agent, error) {
 // newNode constructs the manager of the Node object and its lease.
 func (a *agent) newNode() (err error) {
 	cfg, conn := &a.of.cfg, a.of.conn
-	if !cfg.NoEvents {
+	if !cfg.API.NoEvents {
 		a.events, err = client.NewEvents(client.EventsConfig{Client: conn.Events, NodeName: a.spec.Name, Queue: eventQueue, Logger: cfg.Logger})
 		if err != nil {
 			return err
@@ -98,7 +98,7 @@ func (a *agent) newPods() (err error) {
 	cfg, conn, logger := &a.of.cfg, a.of.conn, a.of.cfg.Logger
 	pods := client.PodsConfig{Client: conn.API, NodeName: a.spec.Name, Logger: logger}
 	pods.Recovered = func() { a.agent.Status().Retry() }
-	if !cfg.OwnWatches {
+	if !cfg.API.OwnWatches {
 		pods.Feed = a.of.feed
 	}
 	if a.pods, err = client.NewPods(pods); err != nil {

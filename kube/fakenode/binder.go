@@ -55,7 +55,7 @@ func newBinder(of *Nodes) (b *binder, err error) {
 		of: of, due: make(chan struct{}, 1), latest: map[string]*v1.Node{}, seen: make(chan struct{}), cluster: scheduler.NewCluster(),
 		nodeOf: map[types.UID]string{}, waiting: map[types.UID]*v1.Pod{}, unschedulable: map[types.UID]string{}, nodes: map[string]*v1.Node{},
 	}
-	if !of.cfg.NoEvents {
+	if !of.cfg.API.NoEvents {
 		b.events, err = client.NewEvents(client.EventsConfig{
 			Client: of.conn.Events, NodeName: of.cfg.Nodes[0].Name, Component: "fakenode-scheduler", Logger: of.cfg.Logger,
 		})

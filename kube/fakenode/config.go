@@ -59,6 +59,18 @@ type Config struct {
 	// plus up to 50 % jitter. Zero: 1s.
 	Retry time.Duration
 
+	// API is how the nodes use the API server.
+	API API
+
+	// Heartbeat has the periods of node status and lease.
+	Heartbeat Heartbeat
+
+	// Logger receives errors. If nil, nothing is logged.
+	Logger *slog.Logger
+}
+
+// An API is how nodes use the API server. The zero value has one watch of pods for all nodes.
+type API struct {
 	// NoEvents disables events of pods and nodes; the package documentation lists them.
 	NoEvents bool
 
@@ -66,16 +78,10 @@ type Config struct {
 	// of all pods is shared, which is less load for an API server.
 	OwnWatches bool
 
-	// Heartbeat has the periods of node status and lease.
-	Heartbeat Heartbeat
-
 	// QPS and Burst limit the requests of all nodes together, except heartbeats. Zero: 50
 	// and 300 for each of Nodes, and no limit with Adopt. A negative QPS means no limit.
 	QPS   float32
 	Burst int
-
-	// Logger receives errors. If nil, nothing is logged.
-	Logger *slog.Logger
 }
 
 // An Endpoint is the place of the kubelet API of a node.
@@ -175,14 +181,14 @@ func (cfg *Config) complete() error {
 	if cfg.Retry == 0 {
 		cfg.Retry = time.Second
 	}
-	if cfg.QPS == 0 && cfg.Adopt != nil {
-		cfg.QPS = -1
+	if cfg.API.QPS == 0 && cfg.Adopt != nil {
+		cfg.API.QPS = -1
 	}
-	if cfg.QPS == 0 {
-		cfg.QPS = 50 * float32(len(nodes))
+	if cfg.API.QPS == 0 {
+		cfg.API.QPS = 50 * float32(len(nodes))
 	}
-	if cfg.Burst == 0 {
-		cfg.Burst = 300 * len(nodes)
+	if cfg.API.Burst == 0 {
+		cfg.API.Burst = 300 * len(nodes)
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)

@@ -136,7 +136,7 @@ func TestAnUnreadyNodeHasEvents(t *testing.T) {
 func TestNoEventsDisablesEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := new(apitest.Server)
-		fakenode.Start(t.Context(), t, api.RESTConfig(), fakenode.Config{NoEvents: true})
+		fakenode.Start(t.Context(), t, api.RESTConfig(), fakenode.Config{API: fakenode.API{NoEvents: true}})
 		api.Put(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", UID: "u"}, Spec: v1.PodSpec{
 			NodeName: "fake-0", Containers: []v1.Container{{Name: "main", Image: "web:1"}},
 		}})

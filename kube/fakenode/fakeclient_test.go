@@ -79,7 +79,7 @@ func TestPodsOfAFakeClientRun(t *testing.T) {
 func TestManyPodsOfAFakeClientAreCreatedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := fake.NewClientset()
-		fakenode.StartWithClient(t.Context(), t, api, fakenode.Config{Nodes: fakenode.Many(4, fakenode.Node{}), NoEvents: true})
+		fakenode.StartWithClient(t.Context(), t, api, fakenode.Config{Nodes: fakenode.Many(4, fakenode.Node{}), API: fakenode.API{NoEvents: true}})
 		for i := range 150 {
 			_, err := api.CoreV1().Pods("default").Create(t.Context(), plainPod(fmt.Sprint("web-", i), ""), metav1.CreateOptions{})
 			require.NoError(t, err)
@@ -97,6 +97,6 @@ func TestManyPodsOfAFakeClientAreCreatedAtOnce(t *testing.T) {
 func TestInvalidClientsAreErrors(t *testing.T) {
 	_, err := fakenode.NewWithClient(nil, fakenode.Config{})
 	assert.EqualError(t, err, "fakenode: the client is nil")
-	_, err = fakenode.NewWithClient(fake.NewClientset(), fakenode.Config{OwnWatches: true})
-	assert.EqualError(t, err, "fakenode: Config.OwnWatches is set, but a fake client does not select pods by node")
+	_, err = fakenode.NewWithClient(fake.NewClientset(), fakenode.Config{API: fakenode.API{OwnWatches: true}})
+	assert.EqualError(t, err, "fakenode: Config.API.OwnWatches is set, but a fake client does not select pods by node")
 }

@@ -13,7 +13,7 @@ import (
 // nodeClient returns the client of Node objects for the agents.
 func (n *Nodes) nodeClient() node.Nodes {
 	api := n.conn.Heartbeats.CoreV1().Nodes()
-	if n.cfg.OwnWatches {
+	if n.cfg.API.OwnWatches {
 		return api
 	}
 	return cachedNodes{api, n.nodes}

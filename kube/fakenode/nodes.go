@@ -40,7 +40,7 @@ func New(api *rest.Config, cfg Config) (*Nodes, error) {
 		return nil, err
 	}
 	conn, err := client.ConnectTo(api, client.Config{
-		QPS: cfg.QPS, Burst: cfg.Burst, EventQPS: cfg.QPS, EventBurst: cfg.Burst, UserAgent: "kubeparts-fakenode",
+		QPS: cfg.API.QPS, Burst: cfg.API.Burst, EventQPS: cfg.API.QPS, EventBurst: cfg.API.Burst, UserAgent: "kubeparts-fakenode",
 		HeartbeatTimeout: -1, // package node bounds each request
 	})
 	if err != nil {
@@ -52,16 +52,16 @@ func New(api *rest.Config, cfg Config) (*Nodes, error) {
 // NewWithClient returns nodes that use a client: one of an API server, or a fake client of
 // client-go (NewClientset of its package fake), in which pods then have nodes, UIDs and statuses. A fake
 // client of controller-runtime can share the objects of one of client-go
-// (examples/fakeclient). Config.QPS and Burst have no effect: the client has its own. It
-// returns an error if cfg is invalid, or if client is a fake client and Config.OwnWatches is
+// (examples/fakeclient). Config.API.QPS and Burst have no effect: the client has its own. It
+// returns an error if cfg is invalid, or if client is a fake client and Config.API.OwnWatches is
 // set, since fake clients ignore field selectors.
 func NewWithClient(api kubernetes.Interface, cfg Config) (*Nodes, error) {
 	if api == nil {
 		return nil, errors.New("fakenode: the client is nil")
 	}
 	if isFake(api) {
-		if cfg.OwnWatches {
-			return nil, errors.New("fakenode: Config.OwnWatches is set, but a fake client does not select pods by node")
+		if cfg.API.OwnWatches {
+			return nil, errors.New("fakenode: Config.API.OwnWatches is set, but a fake client does not select pods by node")
 		}
 		api = fakeAPI{api}
 	}
@@ -113,13 +113,13 @@ func (n *Nodes) Run(ctx context.Context) error {
 		return errors.New("fakenode: Nodes.Run was called before")
 	}
 	var runs []func(context.Context) error
-	if !n.cfg.OwnWatches || n.binder != nil {
+	if !n.cfg.API.OwnWatches || n.binder != nil {
 		runs = append(runs, n.feed.Run)
 	}
 	if n.binder != nil {
 		runs = append(runs, n.binder.run)
 	}
-	if n.binder != nil || n.adopter != nil || !n.cfg.OwnWatches {
+	if n.binder != nil || n.adopter != nil || !n.cfg.API.OwnWatches {
 		runs = append(runs, n.nodes.Run)
 	}
 	if n.adopter != nil {

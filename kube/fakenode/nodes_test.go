@@ -49,7 +49,7 @@ func TestASecondRunIsAnError(t *testing.T) {
 
 func TestOneWatchBringsThePodsOfAllNodes(t *testing.T) {
 	for own, watches := range map[bool]int{false: 1, true: 6} { // the binder watches all pods
-		inWorld(t, fakenode.Config{Nodes: fakenode.Many(5, fakenode.Node{}), OwnWatches: own}, func(w *world) {
+		inWorld(t, fakenode.Config{Nodes: fakenode.Many(5, fakenode.Node{}), API: fakenode.API{OwnWatches: own}}, func(w *world) {
 			w.after(time.Second)
 			assert.Equal(t, watches, w.api.Watches("pods"))
 			w.run("web", "")
@@ -62,10 +62,10 @@ func TestOneWatchBringsThePodsOfAllNodes(t *testing.T) {
 }
 
 // A status that has not changed is no request, and the Node object comes from the shared
-// watch; with OwnWatches it is read every 10 s, as by kubelets.
+// watch; with API.OwnWatches it is read every 10 s, as by kubelets.
 func TestIdleNodesOnlyRenewTheirLeases(t *testing.T) {
 	for own, gets := range map[bool]int{false: 0, true: 3 * 12} {
-		inWorld(t, fakenode.Config{Nodes: fakenode.Many(3, fakenode.Node{}), OwnWatches: own}, func(w *world) {
+		inWorld(t, fakenode.Config{Nodes: fakenode.Many(3, fakenode.Node{}), API: fakenode.API{OwnWatches: own}}, func(w *world) {
 			w.after(time.Second)
 			w.api.Forget()
 			w.after(2 * time.Minute)

@@ -49,5 +49,5 @@
 //
 // # Stability
 //
-// New: everything may change.
+// Experimental: the API may change or be removed in any version.
 package hollow

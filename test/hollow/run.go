@@ -110,7 +110,7 @@ type hollow struct {
 
 func newHollow(o options, api kubernetes.Interface, config *rest.Config, w io.Writer) (*hollow, error) {
 	nodes, err := fakenode.New(config, fakenode.Config{
-		Nodes: fakenode.Many(o.nodes, fakenode.Node{Name: o.name}), NoScheduler: true, OwnWatches: o.ownWatches,
+		Nodes: fakenode.Many(o.nodes, fakenode.Node{Name: o.name}), NoScheduler: true, API: fakenode.API{OwnWatches: o.ownWatches},
 	})
 	if err != nil {
 		return nil, err

@@ -133,7 +133,7 @@ func runCluster(ctx context.Context, o options, listener net.Listener, begun tim
 // startNodes starts the nodes and waits until they are ready.
 func startNodes(ctx context.Context, config *rest.Config, o options, part func(string, func() error), log io.Writer) error {
 	nodes, err := fakenode.New(config, fakenode.Config{
-		Nodes: fakenode.Many(o.nodes, fakenode.Node{Name: "node"}), NoScheduler: o.controllers, QPS: -1,
+		Nodes: fakenode.Many(o.nodes, fakenode.Node{Name: "node"}), NoScheduler: o.controllers, API: fakenode.API{QPS: -1},
 		Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
 	if err != nil {
