@@ -180,7 +180,10 @@ func TestPodsKeepTheirStateInAnotherProcess(t *testing.T) {
 		for name, s := range was {
 			assert.Equal(t, s, api.Pod("default", name).Status, name)
 		}
-		assert.Empty(t, api.Calls("patch", "pods/status"))
+		for _, c := range api.Calls("patch", "pods/status") {
+			// A status may be written before the first sync has found that a container waits for its back-off.
+			assert.Equal(t, "loops", c.Name, "%s", c.Body)
+		}
 		assert.EqualValues(t, 3, restarts(api, "crashes"))
 		loops := restarts(api, "loops")
 		assert.Greater(t, loops, int32(2))
