@@ -118,6 +118,7 @@
 //	   └── sim/simcri ──▶ runtime/cri, fakecri                  the same with the CRI engine
 //	       sim/scheduler                                        the node for a pod: pure
 //	       sim/timeline                                         draws the history of pods; imports no other package
+//	       sim/study ──▶ timeline                               compares policies over many seeds, in shares
 //	       sim/record ──▶ agent, volume                         records a real node
 //
 //	kube/client ──▶ status, runtime                             pods, statuses and objects of an API server

@@ -45,7 +45,8 @@
 //	err = report.WritePods(file) // also WriteNodes, WriteSamples and WriteSVG
 //
 // To compare policies, run the same Config with each of them. Compare the results pod by pod
-// or node by node, because these differ more than policies do; examples/policy does.
+// or node by node, because these differ more than policies do; examples/policy does. Package
+// sim/study compares policies over many seeds, also on many machines.
 //
 // # Concurrency
 //

@@ -20,7 +20,7 @@
 //	err = recorder.Timeline().ForPod("default/web").WriteSVG(file)
 //
 // A caller may also create the marks itself. [WritePlots] draws values over time, such as
-// the memory of a cluster.
+// the memory of a cluster, and [WriteBars] draws bars.
 //
 // # Concurrency
 //

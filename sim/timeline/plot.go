@@ -50,10 +50,7 @@ func WritePlots(w io.Writer, title string, length time.Duration, plots []Plot) e
 	s := &svg{bufio.NewWriter(w), chart{from: start, length: length}}
 	bottom := svgTop + len(plots)*(plotGap+plotHeight)
 	width, height := svgNames+svgPlot+svgRight, plotTitle+bottom+svgBottom/2
-	fmt.Fprintf(s, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" font-family="sans-serif" font-size="11">`+"\n", width, height, width, height)
-	fmt.Fprintf(s, `<rect width="%d" height="%d" fill="#ffffff"/>`+"\n", width, height)
-	title = escape(sanitize(title, 160))
-	fmt.Fprintf(s, `<title>%s</title><text x="8" y="%d" font-weight="bold" font-size="14" fill="#22272e">%s</text>`+"\n", title, plotTitle-4, title)
+	s.begin(width, height, title)
 	fmt.Fprintf(s, `<g transform="translate(0 %d)">`+"\n", plotTitle)
 	s.axis(bottom)
 	for i, p := range plots {
@@ -61,6 +58,14 @@ func WritePlots(w io.Writer, title string, length time.Duration, plots []Plot) e
 	}
 	s.WriteString("</g></svg>\n")
 	return s.Flush()
+}
+
+// begin writes the start of an image with a title.
+func (s *svg) begin(width, height int, title string) {
+	fmt.Fprintf(s, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" font-family="sans-serif" font-size="11">`+"\n", width, height, width, height)
+	fmt.Fprintf(s, `<rect width="%d" height="%d" fill="#ffffff"/>`+"\n", width, height)
+	title = escape(sanitize(title, 160))
+	fmt.Fprintf(s, `<title>%s</title><text x="8" y="%d" font-weight="bold" font-size="14" fill="#22272e">%s</text>`+"\n", title, plotTitle-4, title)
 }
 
 // plot draws a diagram whose plot area begins at top.

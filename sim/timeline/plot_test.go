@@ -38,7 +38,29 @@ func TestPlotsAreDrawn(t *testing.T) {
 	assert.NotContains(t, text, "NaN")
 	// A value above Max is drawn at the top, as is the highest value without Max.
 	assert.Equal(t, 2, strings.Count(text, ",56.0")+strings.Count(text, ",200.0 "), text)
-	for decoder := xml.NewDecoder(&out); ; {
+	requireXML(t, &out)
+}
+
+func TestBarsAreDrawn(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, timeline.WriteBars(&out, "2 <policies>", []timeline.BarGroup{
+		{Title: "evictions & kills", Bars: []timeline.Bar{{Name: "first<", Value: 50, Low: 25, High: 100, Label: "50.5"}, {Name: "second", Value: 10, Label: "\x1b"}}},
+		{Title: "nothing", Bars: []timeline.Bar{{Name: "first"}, {Name: "second", Value: -5, Low: -9, High: -1}}},
+	}))
+	text := out.String()
+	for _, want := range []string{
+		"<title>2 &lt;policies&gt;</title>", "evictions &amp; kills", ">first&lt;<", ">50.5<", ">\ufffd<",
+		`width="330.0"`, `M355.0 65h495.0`, // half of the scale, and a quarter to all of it
+		`width="66.0"`, `width="0.0"`, `M190.0 171h0.0`,
+	} {
+		assert.Contains(t, text, want)
+	}
+	requireXML(t, &out)
+}
+
+func requireXML(t *testing.T, in io.Reader) {
+	t.Helper()
+	for decoder := xml.NewDecoder(in); ; {
 		if _, err := decoder.Token(); errors.Is(err, io.EOF) {
 			break
 		} else {

@@ -163,6 +163,7 @@ var importLimits = map[string]importLimit{
 	"sim/record":                        {max: 430, imports: "agent internal/checkpoint internal/runonce podsource podworker podworker/pipeline prober runtime status volume"},
 	"sim/replay":                        {max: 470, imports: "agent compose internal/checkpoint internal/podspec pleg podsource podworker podworker/pipeline prober runtime runtime/cri runtime/cri/podconfig sim sim/record sim/timeline sim/virtualtime status", allow: "testing"},
 	"sim/simcri":                        {max: 460, imports: "runtime runtime/cri runtime/cri/fakecri runtime/fake sim", allow: "testing"},
+	"sim/study":                         {max: 290, imports: "sim/timeline"},
 	"sim/timeline":                      {max: 300},
 	"sim/virtualtime":                   {max: 90, allow: "testing"}, // a bubble requires a *testing.T
 	"status":                            {max: 300, imports: "compose internal/checkpoint internal/podspec internal/runonce runtime"},
