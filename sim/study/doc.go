@@ -36,8 +36,8 @@
 // study is the same if its Spec is equal. It does not detect that parts were made by different
 // versions of a program: put the version into Spec.Settings.
 //
-// Parts are untrusted: a part has at most 32 MiB, a study at most 1<<20 runs. Sums must fit
-// into 64 bits.
+// Parts are untrusted: a part has at most 32 MiB, a study at most 1<<20 runs. The sums of
+// the values, and their maximum times Seeds, must fit into 64 bits.
 //
 // # Differences from the kubelet
 //

@@ -15,8 +15,9 @@ func (r *Report) WriteBars(w io.Writer) error {
 	for i, s := range r.Summaries() {
 		g := &groups[i/len(r.Spec.Policies)]
 		g.Title = s.Value
+		seeds := int64(r.Spec.Seeds) // all lengths are multiplied by it, so that the mean is exact
 		g.Bars = append(g.Bars, timeline.Bar{
-			Name: s.Policy, Value: s.Total / int64(r.Spec.Seeds), Low: s.Min, High: s.Max,
+			Name: s.Policy, Value: s.Total, Low: s.Min * seeds, High: s.Max * seeds,
 			Label: fmt.Sprintf("%s, total %d", s.Mean, s.Total),
 		})
 	}
@@ -28,7 +29,7 @@ func (r *Report) WriteBars(w io.Writer) error {
 func (r *Report) WritePlots(w io.Writer) error {
 	plots := make([]timeline.Plot, len(r.Spec.Series))
 	for i, name := range r.Spec.Series {
-		plots[i].Title = fmt.Sprintf("%s, sum of %d seeds", name, r.Spec.Seeds)
+		plots[i].Title = name
 		for p, policy := range r.Spec.Policies {
 			var line timeline.Line
 			sums := r.sums(p, i)
@@ -42,7 +43,7 @@ func (r *Report) WritePlots(w io.Writer) error {
 			plots[i].Lines = append(plots[i].Lines, line)
 		}
 	}
-	return timeline.WritePlots(w, r.title(), r.at(max(r.points()-1, 0)), plots)
+	return timeline.WritePlots(w, r.title()+"; lines are sums of all seeds", r.at(max(r.points()-1, 0)), plots)
 }
 
 // points returns the length of each series.

@@ -50,6 +50,7 @@ var programs = []program{
 	{name: "agent", does: "pods of manifests, as processes or on a CRI runtime", dir: "examples/agent", module: "examples", platforms: everywhere, user: "0",
 		extra: []string{"examples/agent/pods"}},
 	{name: "hollow", does: "simulated nodes for a real API server", dir: "examples/hollow", module: "examples", platforms: linux, user: nonRoot},
+	{name: "study", does: "policies compared by simulation, in shares", dir: "examples/study", module: "examples", platforms: everywhere, user: nonRoot},
 	{name: "testcluster", does: "a cluster for tests in one program", dir: "kube/controllers/testcluster", module: "kube/controllers", replaces: true, platforms: everywhere, user: nonRoot},
 	{name: "fakecri", does: "a CRI runtime in memory, at a socket", dir: "examples/fakecri", module: "examples", platforms: linux, user: nonRoot,
 		extra: []string{"examples/fakecri/node.txt"}},
