@@ -52,7 +52,7 @@ type pod struct {
 func newPod(c *Cluster, index int, spec *Pod, name string) *pod {
 	p := &pod{
 		cluster: c, index: index, order: len(c.report.Pods), spec: spec,
-		object: spec.object(name, c.time()), request: spec.Requests,
+		object: spec.Object(name, c.time()), request: spec.Requests,
 		result: &PodResult{Name: name, Priority: spec.Priority, Created: c.now, Scheduled: never, Started: never, Finished: never, Phase: v1.PodPending},
 	}
 	c.counts.states[pending]++

@@ -205,8 +205,9 @@ const containerName = "main"
 // defaultGrace is the grace period of a pod in seconds.
 const defaultGrace = 30
 
-// object returns the API object of the pod.
-func (p *Pod) object(name string, created time.Time) *v1.Pod {
+// Object returns the API object of the pod, with a name that is also its UID, in the namespace
+// default. A Cluster has set the defaults of the fields before.
+func (p *Pod) Object(name string, created time.Time) *v1.Pod {
 	pod := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "default", Name: name, UID: types.UID(name),
