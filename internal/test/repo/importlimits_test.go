@@ -125,7 +125,7 @@ var importLimits = map[string]importLimit{
 	"kube/provider/jobs":                {max: 410, imports: "compose runtime runtime/cri/plan runtime/resolved"},                                                                                                                                  // neither client-go nor virtual-kubelet
 	"kube/provider/virtualkubelet":      {max: 1450, imports: "cm/stats compose kube/client kube/metrics kube/provider runtime", allow: "k8s.io/client-go"},                                                                                        // the libraries of the API server, by nodeutil: a module of its own
 	"kube/trace":                        {max: 500, imports: "compose runtime/fake sim/cluster", allow: "k8s.io/client-go"},
-	"kube/server":                       {max: 400, imports: "compose kube/auth kube/internal/podlog logs runtime runtime/cri/logread runtime/cri/streamserver", allow: "k8s.io/client-go"},                                                        // client-go only for the transports of streams
+	"kube/server":                       {max: 400, imports: "compose kube/auth kube/internal/podlog logs runtime runtime/cri/logread runtime/cri/streamserver", allow: "k8s.io/client-go"}, // client-go only for the transports of streams
 	"logs":                              {max: 90},
 	"pleg":                              {max: 300, imports: "compose internal/runonce runtime"},
 	"runtime/podenv":                    {max: 300, imports: "internal/podspec internal/untrusted runtime"},
