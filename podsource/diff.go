@@ -26,26 +26,31 @@ type change struct {
 // diff compares two sets without duplicate UIDs. Pods are identified by UID; a pod with another name
 // is removed and added, since a running pod cannot be renamed.
 func diff(old, next []*v1.Pod) change {
-	var c change
-	before, after := byUID(old), byUID(next)
-	for _, was := range old {
-		if now := after[was.UID]; now == nil || renamed(was, now) {
-			c.remove = append(c.remove, was)
-		}
+	for len(old) > 0 && len(next) > 0 && old[0] == next[0] { // the source has passed the same pods again
+		old, next = old[1:], next[1:]
 	}
+	var c change
+	before := byUID(old)
 	for _, now := range next {
 		was := before[now.UID]
-		switch {
-		case was == now: // the source has passed the same pod again
-			continue
-		case was == nil || renamed(was, now):
+		if was == nil || renamed(was, now) {
 			c.add = append(c.add, now)
 			continue
-		case changed(was, now):
+		}
+		delete(before, now.UID) // what is left was removed
+		if was == now {
+			continue
+		}
+		if changed(was, now) {
 			c.update = append(c.update, now)
 		}
 		if !same(&was.Status, &now.Status) {
 			c.statusChanged = append(c.statusChanged, now)
+		}
+	}
+	for _, was := range old {
+		if before[was.UID] != nil {
+			c.remove = append(c.remove, was)
 		}
 	}
 	return c
@@ -110,20 +115,32 @@ type origin struct {
 	static bool // its pods are static
 }
 
+// An accepted is a valid pod of a set.
+type accepted struct {
+	passed   *v1.Pod // as the source has passed it
+	pod      *v1.Pod // with annotations
+	fullName string
+}
+
 // accept returns the valid pods of a set, annotated with their source and the time at which they were
 // first received (rules src-2, src-3), and the rejections of the others: those without a UID, a name or
-// a namespace, and duplicates. old is the previous set, and last its pods by those that the source has passed: a
+// a namespace, and duplicates. old are the pods of the previous set by UID, and next those of this one: a
 // source does not change a pod that it has passed, so that the annotated one is still valid if it passes
-// the same pod again. next are the pods of this set by those that the source has passed.
-func accept(source origin, old []*v1.Pod, last map[*v1.Pod]*v1.Pod, set []*v1.Pod, now time.Time) (pods []*v1.Pod, next map[*v1.Pod]*v1.Pod, rejected []rejection) {
-	before := byUID(old)
-	next = make(map[*v1.Pod]*v1.Pod, len(set))
-	uids := make(map[types.UID]bool, len(set))
-	names := make(map[string]bool, len(set))
+// the same pod again.
+func accept(source origin, old map[types.UID]accepted, set []*v1.Pod, now time.Time) (pods []*v1.Pod, next map[types.UID]accepted, rejected []rejection) {
+	pods = make([]*v1.Pod, 0, len(set))
+	next = make(map[types.UID]accepted, len(set))
+	names := make(map[string]struct{}, len(set))
 	for _, pod := range set {
 		if pod == nil {
 			continue
 		}
+		a := old[pod.UID]
+		if a.passed != pod {
+			a = accepted{pod, annotated(pod, source, a.pod, now), runtime.PodFullName(pod)}
+		}
+		_, usedUID := next[pod.UID]
+		_, usedName := names[a.fullName]
 		reason := ""
 		switch {
 		case pod.UID == "":
@@ -132,22 +149,17 @@ func accept(source origin, old []*v1.Pod, last map[*v1.Pod]*v1.Pod, set []*v1.Po
 			reason = "without a name"
 		case pod.Namespace == "":
 			reason = "without a namespace"
-		case uids[pod.UID]:
+		case usedUID:
 			reason = fmt.Sprintf("due to duplicate pod UID %q", pod.UID)
-		case names[runtime.PodFullName(pod)]:
+		case usedName:
 			reason = fmt.Sprintf("due to duplicate pod name %q", pod.Name)
 		}
 		if reason != "" {
 			rejected = append(rejected, newRejection(pod, source.name, reason))
 			continue
 		}
-		uids[pod.UID], names[runtime.PodFullName(pod)] = true, true
-		accepted := last[pod]
-		if accepted == nil {
-			accepted = annotated(pod, source, before[pod.UID], now)
-		}
-		next[pod] = accepted
-		pods = append(pods, accepted)
+		next[pod.UID], names[a.fullName] = a, struct{}{}
+		pods = append(pods, a.pod)
 	}
 	return pods, next, rejected
 }

@@ -119,11 +119,11 @@ type Merge struct {
 
 // sourceState is the state of one source.
 type sourceState struct {
-	desired   []*v1.Pod           // its last set, as accept returned it
-	accepted  map[*v1.Pod]*v1.Pod // the pods of desired, by those that the source has passed
-	pods      []*v1.Pod           // the desired pods that the sink has received
-	rejected  []rejection         // the invalid pods of the last set
-	conflicts []rejection         // pods whose UID another source has
+	desired   []*v1.Pod              // its last set, as accept returned it
+	accepted  map[types.UID]accepted // the pods of desired
+	pods      []*v1.Pod              // the desired pods that the sink has received
+	rejected  []rejection            // the invalid pods of the last set
+	conflicts []rejection            // pods whose UID another source has
 	synced    bool
 }
 
@@ -243,7 +243,7 @@ func (m *Merge) runSource(ctx context.Context, name string, source PodSource) (d
 // apply replaces the set of source and calls the sink with the changes.
 func (m *Merge) apply(source string, set []*v1.Pod) {
 	s := m.sources[source]
-	pods, accepted, rejected := accept(origin{source, slices.Contains(m.cfg.Static, source)}, s.desired, s.accepted, set, time.Now())
+	pods, accepted, rejected := accept(origin{source, slices.Contains(m.cfg.Static, source)}, s.accepted, set, time.Now())
 	m.report(s.rejected, rejected)
 	s.desired, s.accepted, s.rejected = pods, accepted, rejected
 	c := m.deliver(source)
