@@ -96,7 +96,7 @@ func expand(args []string, env []v1.EnvVar) ([]string, error) {
 // signal converts a signal of the API to one of the CRI, for example SIGRTMIN+1 to
 // SIGNAL_SIGRTMINPLUS1; an unknown one to the runtime's default.
 func signal(s v1.Signal) runtimeapi.Signal {
-	name := strings.NewReplacer("+", "PLUS", "-", "MINUS").Replace(string(s))
+	name := strings.ReplaceAll(strings.ReplaceAll(string(s), "+", "PLUS"), "-", "MINUS")
 	return runtimeapi.Signal(runtimeapi.Signal_value["SIGNAL_"+name])
 }
 
@@ -108,7 +108,8 @@ func StopSignalOf(s runtimeapi.Signal) v1.Signal {
 	if !ok || s == runtimeapi.Signal_SIGNAL_RUNTIME_DEFAULT {
 		return ""
 	}
-	return v1.Signal(strings.NewReplacer("SIGNAL_", "", "PLUS", "+", "MINUS", "-").Replace(name))
+	name = strings.TrimPrefix(name, "SIGNAL_")
+	return v1.Signal(strings.ReplaceAll(strings.ReplaceAll(name, "PLUS", "+"), "MINUS", "-"))
 }
 
 // ephemeral returns the ephemeral container of the name; nil if there is none.
