@@ -19,6 +19,7 @@ import (
 	"github.com/kubeparts/kubeparts/test/internal/cli"
 	"github.com/kubeparts/kubeparts/test/operators"
 	"github.com/kubeparts/kubeparts/test/oracle"
+	"github.com/kubeparts/kubeparts/test/starts"
 )
 
 // commands returns the subcommands.
@@ -32,6 +33,7 @@ func commands() []cli.Command {
 		hollow.Command(),
 		operators.Command(),
 		oracle.Command(),
+		starts.Command(),
 	}
 }
 

@@ -45,8 +45,8 @@ func footprint(ctx context.Context, o options, out io.Writer) int {
 	for run := range o.repeat {
 		for _, pods := range o.pods {
 			for _, subject := range o.only {
-				say("run %d of %d: %s, %d pods (load %.1f)", run+1, o.repeat, subject, pods, load())
-				r.loads = append(r.loads, load())
+				say("run %d of %d: %s, %d pods (load %.1f)", run+1, o.repeat, subject, pods, labenv.Load())
+				r.loads = append(r.loads, labenv.Load())
 				f, err := r.measure(ctx, subject, pods)
 				if err != nil {
 					say("failed to measure %s with %d pods: %v", subject, pods, err)
@@ -78,7 +78,7 @@ func traceAll(ctx context.Context, o options, out io.Writer, say func(string, ..
 			if pods == 0 && o.profiles == "" {
 				continue // nothing starts
 			}
-			say("run %d of %d: trace of %d pods (load %.1f)", run+1, o.repeat, pods, load())
+			say("run %d of %d: trace of %d pods (load %.1f)", run+1, o.repeat, pods, labenv.Load())
 			var log bytes.Buffer
 			if err := lab.Program(ctx, &log, func(t testing.TB) error { return traceStart(ctx, t, o, pods, out) }); err != nil {
 				say("failed to trace %d pods: %v\n%s", pods, err, log.Bytes())

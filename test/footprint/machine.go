@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/kubeparts/kubeparts/test/internal/labenv"
 )
 
 // A machine is what was used: CPU time of this process, of containerd and of all processes, and the
@@ -27,10 +29,10 @@ func (m machine) minus(o machine) machine {
 
 // machine reads the counters.
 func (w *world) machine() (m machine, err error) {
-	if m.self, err = cpuTime(os.Getpid()); err != nil {
+	if m.self, err = labenv.CPUTime(os.Getpid()); err != nil {
 		return m, err
 	}
-	if m.daemon, err = cpuTime(w.daemon.PID()); err != nil {
+	if m.daemon, err = labenv.CPUTime(w.daemon.PID()); err != nil {
 		return m, err
 	}
 	stat, err := os.ReadFile("/proc/stat")
@@ -62,9 +64,9 @@ func parseStat(stat string) (busy, idle time.Duration, err error) {
 			return 0, 0, fmt.Errorf("/proc/stat: %w", err)
 		}
 		if i == 3 || i == 4 {
-			idle += time.Duration(n) * clockTick
+			idle += time.Duration(n) * labenv.ClockTick
 		} else {
-			busy += time.Duration(n) * clockTick
+			busy += time.Duration(n) * labenv.ClockTick
 		}
 	}
 	return busy, idle, nil

@@ -10,38 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 )
-
-// clockTick is the unit of CPU times in /proc, USER_HZ, which is 100 on all architectures.
-const clockTick = 10 * time.Millisecond
-
-// cpuTime returns the CPU time that a process has used.
-func cpuTime(pid int) (time.Duration, error) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, err
-	}
-	return parseCPUTime(string(data))
-}
-
-// parseCPUTime returns user and system time in a line of /proc/PID/stat.
-func parseCPUTime(stat string) (time.Duration, error) {
-	// The name, in parentheses, may contain anything.
-	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
-	if len(fields) < 13 {
-		return 0, fmt.Errorf("%q is not a line of /proc/PID/stat", stat)
-	}
-	var ticks int64
-	for _, field := range fields[11:13] {
-		n, err := strconv.ParseInt(field, 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("/proc/PID/stat: %w", err)
-		}
-		ticks += n
-	}
-	return time.Duration(ticks) * clockTick, nil
-}
 
 // A memory is what a process has in memory, in bytes.
 type memory struct{ rss, pss, anonymous, file int64 }
@@ -92,12 +61,4 @@ func findProcess(variable string) int {
 		}
 	}
 	return 0
-}
-
-// load returns the load average of the last minute; 0 if it is unknown.
-func load() float64 {
-	data, _ := os.ReadFile("/proc/loadavg")
-	first, _, _ := strings.Cut(string(data), " ")
-	n, _ := strconv.ParseFloat(first, 64)
-	return n
 }

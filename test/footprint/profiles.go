@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/pprof"
+
+	"github.com/kubeparts/kubeparts/test/internal/labenv"
 )
 
 // startProfiles begins to profile this process. stop writes the profiles to dir, unless that is
@@ -54,9 +56,9 @@ func profileIdle(ctx context.Context, o options) (memory string, err error) {
 	}
 	var first runtime.MemStats
 	runtime.ReadMemStats(&first)
-	before, err := cpuTime(os.Getpid())
+	before, err := labenv.CPUTime(os.Getpid())
 	err = errors.Join(err, pause(ctx, o.window))
-	after, afterErr := cpuTime(os.Getpid())
+	after, afterErr := labenv.CPUTime(os.Getpid())
 	pprof.StopCPUProfile()
 	if err := errors.Join(err, afterErr, cpu.Close()); err != nil {
 		return "", err

@@ -108,11 +108,11 @@ type sample struct {
 func (w *world) sample(ctx context.Context, pid int) (s sample, err error) {
 	s = sample{at: time.Now(), pid: pid, daemonID: w.daemon.PID()}
 	if pid != 0 {
-		if s.cpu, err = cpuTime(pid); err != nil {
+		if s.cpu, err = labenv.CPUTime(pid); err != nil {
 			return s, err
 		}
 	}
-	if s.daemon, err = cpuTime(s.daemonID); err != nil {
+	if s.daemon, err = labenv.CPUTime(s.daemonID); err != nil {
 		return s, err
 	}
 	families, err := scrape(ctx, w.daemon.Metrics)
