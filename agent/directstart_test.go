@@ -266,6 +266,10 @@ func TestDirectStartsDoNotQueue(t *testing.T) {
 				starts := 3*2*tally.writeTime + 2*readTime // sandbox, container, its start; addresses, image
 				assert.LessOrEqual(t, slices.Max(times.synced), starts, "from set to the end of SyncPod")
 				assert.LessOrEqual(t, slices.Max(times.reported), 4*readTime, "from exit to sink: one inspection")
+				tally.mu.Lock()
+				defer tally.mu.Unlock()
+				_, calls := callsPerPod(tally.calls, count)
+				assert.LessOrEqual(t, calls/count, 29.0, "CRI calls of a whole life: four inspections, and the list after it was stopped")
 				assert.LessOrEqual(t, times.writes.Load(), int64(4*count), "pending, running, container terminated, succeeded")
 			})
 		})

@@ -52,7 +52,7 @@ func (p *Pipeline) reportStatus(ctx context.Context, c *call) error {
 	}
 	status := p.report(c.Pod, c.Status, runtime.Termination{})
 	if status.Phase == v1.PodSucceeded || status.Phase == v1.PodFailed {
-		c.end(podworker.SyncResult{Terminal: true})
+		c.end(podworker.SyncResult{Terminal: true, Idle: true})
 		return nil
 	}
 	p.checkDeadline(c, status)
@@ -135,6 +135,7 @@ func (p *Pipeline) terminateSteps() []step {
 
 // Terminate implements [podworker.Handler].
 func (p *Pipeline) Terminate(ctx context.Context, req podworker.SyncRequest) error {
+	defer p.cfg.Relister.Pin(req.UID)() // until the relist has been requested
 	return p.run(ctx, p.terminate, p.newCall(req))
 }
 
