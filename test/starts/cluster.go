@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -42,6 +43,7 @@ type cluster struct {
 	client     kubernetes.Interface
 	kubeconfig string
 	machine    *machine
+	requests   atomic.Int64 // of the node
 
 	mu   sync.Mutex
 	pods map[string]*tracked // by name
@@ -68,7 +70,11 @@ func newCluster(ctx context.Context, t testing.TB, dir string, m *machine) (*clu
 	if err != nil {
 		return nil, err
 	}
-	serving := &http.Server{Handler: server, ReadHeaderTimeout: time.Minute}
+	counted := func(w http.ResponseWriter, r *http.Request) {
+		c.requests.Add(1)
+		server.ServeHTTP(w, r)
+	}
+	serving := &http.Server{Handler: http.HandlerFunc(counted), ReadHeaderTimeout: time.Minute}
 	go func() { _ = serving.Serve(listener) }() // until Close
 	t.Cleanup(func() { _ = serving.Close() })
 	events, err := client.CoreV1().Pods("default").Watch(ctx, metav1.ListOptions{})

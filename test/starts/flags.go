@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,6 +29,7 @@ type options struct {
 	kubelet  string // binary
 	scratch  string
 	report   string
+	profiles string
 }
 
 const usage = `starts measures how long pods take to start on the complete node (examples/kubelet), on
@@ -70,6 +72,7 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 	fs.StringVar(&o.kubelet, "kubelet", "", "`binary` of the kubelet (default: that of hack/kubelet.sh "+lab.KubernetesVersion+")")
 	fs.StringVar(&o.scratch, "scratch", "", "`directory` for temporary files, with a short path (default: that of the system)")
 	fs.StringVar(&o.report, "report", "", "`file` to write the tables to, in Markdown, as well")
+	fs.StringVar(&o.profiles, "profiles", "", "`directory` for profiles of the nodes: cpu of the first 10s of each phase, and allocs (default: none)")
 	if err := cli.Parse(fs, args, usage, stdout); err != nil {
 		return o, err
 	}
@@ -89,6 +92,12 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 	if o.probes < 0 || o.fill < 0 || o.fill > 1000 || o.latency < 0 {
 		return o, errors.New("--alone and --latency must not be negative, and --fill must be from 0 to 1000")
 	}
+	if o.profiles != "" { // for a program with another working directory
+		var err error
+		if o.profiles, err = filepath.Abs(o.profiles); err != nil {
+			return o, err
+		}
+	}
 	if slices.Contains(o.only, kubeletName) {
 		var err error
 		o.kubelet, err = labenv.FindKubelet(o.kubelet)
@@ -105,6 +114,6 @@ func (o options) args(subject string) []string {
 	}
 	return []string{
 		"starts", "--only=" + subject, "--agent=" + o.agent, "--kubelet=" + o.kubelet, fmt.Sprintf("--alone=%d", o.probes),
-		fmt.Sprintf("--fill=%d", o.fill), "--in-flight=" + strings.Join(inFlight, ","), fmt.Sprintf("--latency=%v", o.latency),
+		fmt.Sprintf("--fill=%d", o.fill), "--in-flight=" + strings.Join(inFlight, ","), fmt.Sprintf("--latency=%v", o.latency), "--profiles=" + o.profiles,
 	}
 }

@@ -110,22 +110,26 @@ func measure(ctx context.Context, t testing.TB, o options, subject string) error
 	if err != nil {
 		return err
 	}
-	s, cpu, err := newStarter(ctx, t, o, subject, dir, m)
+	s, used, err := newStarter(ctx, t, o, subject, dir, m)
 	if err != nil {
 		return err
 	}
 	var results []result
 	for _, p := range o.phases() {
 		phaseCtx, cancel := context.WithTimeout(ctx, patience)
-		began, calls, used := time.Now(), m.count(), cpu()
+		profiled := profile(phaseCtx, o.profiles, subject, p.name)
+		began, before := time.Now(), used()
 		pods, err := p.run(phaseCtx, s)
+		if err == nil {
+			r := newResult(p.name, pods)
+			r.Took, r.Used = time.Since(began), used().minus(before)
+			results = append(results, r)
+			err = profiled()
+		}
 		cancel()
 		if err != nil {
 			return fmt.Errorf("%s: %w", p.name, err)
 		}
-		r := newResult(p.name, pods)
-		r.Took, r.CPU, r.Calls = time.Since(began), cpu()-used, m.count()-calls
-		results = append(results, r)
 	}
 	data, err := json.Marshal(results)
 	if err != nil {
@@ -134,11 +138,11 @@ func measure(ctx context.Context, t testing.TB, o options, subject string) error
 	return os.WriteFile(filepath.Join(dir, resultsFile), data, 0o644)
 }
 
-// newStarter starts a program. cpu returns the CPU time that it has used.
-func newStarter(ctx context.Context, t testing.TB, o options, subject, dir string, m *machine) (s starter, cpu func() time.Duration, err error) {
+// newStarter starts a program. used returns what it has used.
+func newStarter(ctx context.Context, t testing.TB, o options, subject, dir string, m *machine) (s starter, used func() cost, err error) {
 	if subject == bareName {
 		s, err = newBareClient(ctx, dir, m)
-		return s, func() time.Duration { return 0 }, err
+		return s, func() cost { return cost{CRICalls: m.count()} }, err
 	}
 	c, err := newCluster(ctx, t, dir, m)
 	if err != nil {
@@ -149,9 +153,9 @@ func newStarter(ctx context.Context, t testing.TB, o options, subject, dir strin
 		binary = o.kubelet
 	}
 	node, err := startNode(ctx, t, binary, dir, c)
-	return c, func() time.Duration {
-		used, _ := labenv.CPUTime(node.PID()) // zero if it has exited, which ends the phase
-		return used
+	return c, func() cost {
+		cpu, _ := labenv.CPUTime(node.PID()) // zero if it has exited, which ends the phase
+		return cost{CPU: cpu, CRICalls: m.count(), APIRequests: int(c.requests.Load())}
 	}, err
 }
 

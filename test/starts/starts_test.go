@@ -89,11 +89,11 @@ func TestTables(t *testing.T) {
 		pods = append(pods, milestones{bound: begin, running: begin.Add(time.Duration(i) * time.Millisecond)})
 	}
 	r := newResult("fill", pods)
-	r.Took, r.CPU, r.Calls = 2*time.Second, time.Second, 900
+	r.Took, r.Used = 2*time.Second, cost{time.Second, 900, 400}
 	text := tables([]string{"a", "b"}, map[string][]result{"a": {r}, "b": {{Phase: "fill", Pods: 100}}})
 	assert.Contains(t, text, "| fill: 100 pods; median (minimum to maximum; p99) | a | b |\n|---|---|---|\n")
 	assert.Contains(t, text, "| bound to running in the runtime | 49 ms (0 to 99; 98) | – |\n")
-	assert.Contains(t, text, "| all pods | 2.00 s | 0.00 s |\n| CPU per pod | 10.0 ms | – |\n| CRI calls per pod | 9.0 | 0.0 |\n")
+	assert.Contains(t, text, "| all pods | 2.00 s | 0.00 s |\n| CPU per pod | 10.0 ms | – |\n| CRI calls per pod | 9.0 | – |\n| API requests per pod | 4.0 | – |\n")
 }
 
 // A short measurement of the complete node beside the lower bound.

@@ -13,10 +13,20 @@ import (
 type result struct {
 	Phase   string
 	Pods    int
-	Took    time.Duration        // until all pods were reported
-	CPU     time.Duration        // of the program; zero: it has no process of its own
-	Calls   int                  // of the runtime, all of them
+	Took    time.Duration // until all pods were reported
+	Used    cost
 	Figures map[string][]float64 // by name
+}
+
+// A cost is what a program has used. The CPU time of one without a process of its own, and the requests of one
+// without an API server, are zero.
+type cost struct {
+	CPU                   time.Duration
+	CRICalls, APIRequests int
+}
+
+func (u cost) minus(o cost) cost {
+	return cost{u.CPU - o.CPU, u.CRICalls - o.CRICalls, u.APIRequests - o.APIRequests}
 }
 
 // newResult computes the figures of pods.
@@ -52,13 +62,17 @@ func tables(names []string, results map[string][]result) string {
 			row(f.name, func(r result) string { return spread(f.format, r.Figures[f.name]) })
 		}
 		row("all pods", func(r result) string { return fmt.Sprintf("%.2f s", r.Took.Seconds()) })
-		row("CPU per pod", func(r result) string {
-			if r.CPU == 0 {
-				return "–"
-			}
-			return fmt.Sprintf("%.1f ms", 1000*r.CPU.Seconds()/float64(r.Pods))
-		})
-		row("CRI calls per pod", func(r result) string { return fmt.Sprintf("%.1f", float64(r.Calls)/float64(r.Pods)) })
+		perPod := func(title, format string, of func(u cost) float64) {
+			row(title, func(r result) string {
+				if of(r.Used) == 0 {
+					return "–"
+				}
+				return fmt.Sprintf(format, of(r.Used)/float64(r.Pods))
+			})
+		}
+		perPod("CPU per pod", "%.1f ms", func(u cost) float64 { return 1000 * u.CPU.Seconds() })
+		perPod("CRI calls per pod", "%.1f", func(u cost) float64 { return float64(u.CRICalls) })
+		perPod("API requests per pod", "%.1f", func(u cost) float64 { return float64(u.APIRequests) })
 	}
 	return b.String()
 }
