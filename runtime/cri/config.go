@@ -76,7 +76,7 @@ type CallConfig struct {
 	// StartContainer in progress; one of each, and one sandbox in the host network, are
 	// always possible. Further pods wait for their turn, and for a call that hangs a few
 	// seconds at most. Zero means that the number follows the latency of the runtime,
-	// from 2 to 64; negative means no limit, as in the kubelet.
+	// from 2 to 256; negative means no limit, as in the kubelet.
 	Starts int
 
 	// Streams connects to the streaming server of the runtime; a streaming.Client

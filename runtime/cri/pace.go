@@ -30,7 +30,7 @@ const (
 
 const (
 	paceMin = 2
-	paceMax = 64
+	paceMax = 256
 
 	// paceTolerance is how many times the base a call may take without counting as delayed: calls
 	// of one kind differ from each other.

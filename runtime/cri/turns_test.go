@@ -3,6 +3,7 @@ package cri
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -141,5 +142,30 @@ func TestTheLimitDoublesWhileTheRuntimeIsFast(t *testing.T) {
 			<-done
 		}
 		assert.InDelta(t, 0.25, time.Since(begun).Seconds(), 0.11)
+	})
+}
+
+// Once the limit has grown, 200 pods that start at the same time do not wait for each other if the runtime does
+// not delay their calls.
+func TestTheLimitAllowsManyPodsAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns, burst := new(turns), time.Duration(0)
+		for range 3 {
+			begun := time.Now()
+			var wg sync.WaitGroup
+			for range 200 {
+				wg.Go(func() {
+					for _, kind := range []startKind{runSandbox, createContainer, startContainer} {
+						one, err := turns.take(t.Context(), kind)
+						assert.NoError(t, err)
+						time.Sleep(50 * time.Millisecond)
+						one.end(nil)
+					}
+				})
+			}
+			wg.Wait()
+			burst = time.Since(begun)
+		}
+		assert.Equal(t, 150*time.Millisecond, burst)
 	})
 }
