@@ -423,7 +423,7 @@ func (m *Manager) save(e *entry) {
 		return
 	}
 	now := newPodCheckpoint(e.pod, e.allocated, e.podLevel)
-	differs := !desiredResources(e.pod, m.cfg.InitContainers).Equal(e.allocated) || !samePodLevel(e.podLevel, e.allocated.Pod)
+	differs := !e.allocated.areOf(e.pod, m.cfg.InitContainers) || !samePodLevel(e.podLevel, e.allocated.Pod)
 	if w := e.written; w != nil && w.Allocated.Equal(now.Allocated) && samePodLevel(w.PodLevel, now.PodLevel) && (e.durable || !differs) {
 		return
 	}

@@ -32,6 +32,19 @@ func desiredResources(pod *v1.Pod, allInit bool) podResources {
 	return r
 }
 
+// areOf reports whether r equals the resources in the spec of pod. It does not allocate.
+func (r podResources) areOf(pod *v1.Pod, allInit bool) bool {
+	count := 0
+	for c := range resizable(&pod.Spec, allInit) {
+		own, ok := r.Containers[c.Name]
+		if !ok || !EqualResources(&own, &c.Resources) {
+			return false
+		}
+		count++
+	}
+	return count == len(r.Containers) && samePodLevel(r.Pod, pod.Spec.Resources)
+}
+
 // withoutClaims returns the requests and limits of r. Claims cannot be resized.
 func withoutClaims(r *v1.ResourceRequirements) v1.ResourceRequirements {
 	return v1.ResourceRequirements{Requests: r.Requests, Limits: r.Limits}

@@ -70,11 +70,10 @@ func (m *Manager) pending() []pendingResize {
 	defer m.mu.Unlock()
 	var list []pendingResize
 	for _, e := range m.pods {
-		if !e.delivered || !e.isAllocated {
+		if !e.delivered || !e.isAllocated || e.allocated.areOf(e.pod, m.cfg.InitContainers) {
 			continue
 		}
-		desired := desiredResources(e.pod, m.cfg.InitContainers)
-		if desired.Equal(e.allocated) || e.state.PendingReason == v1.PodReasonInfeasible && e.isDecided && desired.Equal(e.decided) {
+		if e.state.PendingReason == v1.PodReasonInfeasible && e.isDecided && e.decided.areOf(e.pod, m.cfg.InitContainers) {
 			continue
 		}
 		list = append(list, pendingResize{desired: e.pod, allocated: e.allocated.Apply(e.pod), state: e.state})

@@ -3,14 +3,11 @@ package client
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // writers is the number of statuses that Run writes concurrently.
@@ -46,9 +43,15 @@ func (s *Statuses) catchUpAll(ctx context.Context) (next time.Time) {
 	if !s.cfg.Pods.Synced() {
 		return time.Time{}
 	}
+	var uids []types.UID
 	s.mu.Lock()
-	uids := slices.Sorted(maps.Keys(s.pods))
+	for uid, e := range s.pods {
+		if e.static {
+			uids = append(uids, uid)
+		}
+	}
 	s.mu.Unlock()
+	slices.Sort(uids)
 
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -101,11 +104,11 @@ func (s *Statuses) idle(uid types.UID) *podStatus {
 	return e
 }
 
-// due reports whether the mirror pod has no status of this process. Later differences are
+// due reports whether the mirror pod of a static pod has no status of this process. Later differences are
 // written by status.Manager.Reconcile (rule st-71), and failed writes are retried by their
 // caller.
 func (s *Statuses) due(e *podStatus) bool {
-	if !runtime.IsStatic(e.pod) || e.callerRetries {
+	if e.callerRetries {
 		return false
 	}
 	mirror := s.target(e)

@@ -89,6 +89,8 @@ type Statuses struct {
 
 // A podStatus is the last status of a pod.
 type podStatus struct {
+	static bool // never changes
+
 	// lock is a mutex that can be awaited with a context: it contains one token, whose
 	// receiver may use the fields below.
 	lock chan struct{}
@@ -138,7 +140,9 @@ func (s *Statuses) UpdatePodStatus(ctx context.Context, pod *v1.Pod, reported v1
 	e.pod, e.status = pod, reported
 	err = s.write(ctx, e)
 	e.callerRetries = err != nil
-	s.wake() // the mirror pod may have been created meanwhile
+	if e.static {
+		s.wake() // the mirror pod may have been created meanwhile
+	}
 	return err
 }
 
@@ -184,7 +188,7 @@ func (s *Statuses) acquire(ctx context.Context, pod *v1.Pod) (*podStatus, error)
 		s.mu.Lock()
 		e := s.pods[pod.UID]
 		if e == nil {
-			e = &podStatus{lock: make(chan struct{}, 1)}
+			e = &podStatus{static: runtime.IsStatic(pod), lock: make(chan struct{}, 1)}
 			e.lock <- struct{}{}
 			s.pods[pod.UID] = e
 		}
