@@ -65,13 +65,13 @@ func (v view) ip() string {
 }
 
 // instance returns the instance of a container that is probed: the running one, else the newest
-// that was started. An instance that was created but not started has not failed (rule
-// prober-16); it would be stopped as soon as it runs.
+// that was started. An instance that was created but not started, or whose postStart hook has
+// not succeeded, has not failed (rule prober-16); it would be stopped as soon as it runs.
 func instance(s *runtime.PodStatus, name string) *runtime.ContainerStatus {
 	var newest *runtime.ContainerStatus
 	for i := range s.Containers {
 		switch c := &s.Containers[i]; {
-		case c.Name != name || c.State == runtime.ContainerCreated:
+		case c.Name != name || c.State == runtime.ContainerCreated || c.Starting:
 		case c.State == runtime.ContainerRunning:
 			return c
 		case newest == nil:

@@ -126,6 +126,10 @@ type ContainerStatus struct {
 	Reason     string
 	Message    string
 
+	// Starting: it is running, and its postStart hook has not succeeded yet, so that it is not
+	// reported as running to clients of the pod.
+	Starting bool
+
 	// Replaced: the node stopped this instance in order to start another one, for example
 	// because its liveness probe failed, so its container restarts whatever the exit code is.
 	// A runtime that does not report it lets a container with the restart policy OnFailure

@@ -173,6 +173,10 @@ func applyInstance(s *v1.ContainerStatus, pod *v1.Pod, now, before *runtime.Cont
 	s.LastTerminationState = lastState(now, before, old)
 	switch now.State {
 	case runtime.ContainerRunning:
+		if now.Starting {
+			s.State = notStarted(pod)
+			break
+		}
 		if old != nil && old.State.Terminated != nil && old.ContainerID != now.ID && now.RestartCount <= old.RestartCount {
 			s.RestartCount = old.RestartCount + 1 // the runtime has lost the restart count
 		}

@@ -39,6 +39,8 @@ func TestContainerStatusFollowsTheInstances(t *testing.T) {
 	deleted.DeletionTimestamp = new(metav1.NewTime(t0))
 	lostCount := runningC("a", 1)
 	lostCount.RestartCount = 0
+	starting := runningC("a", 1)
+	starting.Starting = true
 	loop := map[string]v1.ContainerStateWaiting{"a": {Reason: "CrashLoopBackOff", Message: "back-off 10s"}}
 
 	for name, tc := range map[string]struct {
@@ -51,6 +53,7 @@ func TestContainerStatusFollowsTheInstances(t *testing.T) {
 		"st-3 newest is state, second last state": {status.Facts{Pod: podOf(always, "a"), Observed: seen(runningC("a", 2), exitedC("a", 1, 5), exitedC("a", 0, 6))}, "running last=exited(5 Error) restarts=2"},
 		"st-4 created":                            {status.Facts{Pod: podOf(always, "a"), Observed: seen(instance("a", 1, runtime.ContainerCreated), exitedC("a", 0, 6))}, "waiting(ContainerCreating) last=exited(6 Error) restarts=1"},
 		"st-4 created, with init containers":      {status.Facts{Pod: withInit(podOf(always, "a"), "i"), Observed: seen(instance("a", 0, runtime.ContainerCreated))}, "waiting(PodInitializing) last=- restarts=0"},
+		"st-4 its postStart hook runs":            {status.Facts{Pod: podOf(always, "a"), Observed: seen(starting, exitedC("a", 0, 6))}, "waiting(ContainerCreating) last=exited(6 Error) restarts=1"},
 		"st-4 exited":                             {status.Facts{Pod: podOf(always, "a"), Observed: seen(exitedC("a", 0, 6))}, "exited(6 Error) last=- restarts=0"},
 		"st-5 unknown after running":              {status.Facts{Pod: podOf(always, "a"), Observed: seen(instance("a", 0, runtime.ContainerUnknown)), Previous: said(up("a"))}, "exited(137 ContainerStatusUnknown) last=- restarts=1"},
 		"st-5 unknown otherwise":                  {status.Facts{Pod: podOf(always, "a"), Observed: seen(instance("a", 0, runtime.ContainerUnknown))}, "waiting() last=- restarts=0"},

@@ -195,14 +195,14 @@ func restartable(pod *v1.Pod, observed *runtime.PodStatus, c *v1.Container, end 
 }
 
 // waitsToStart reports whether a container that waits after an exit will be started whatever that
-// exit is: its newest instance was created and not started, or the runtime has no instance of it any
-// more and it was reported as waiting for its restart, rather than as lost.
+// exit is: its newest instance was created and not started, or its postStart hook runs, or the runtime
+// has no instance of it any more and it was reported as waiting for its restart, rather than as lost.
 func waitsToStart(observed *runtime.PodStatus, s *v1.ContainerStatus, end *v1.ContainerStateTerminated) bool {
 	if observed == nil || s.State.Waiting == nil {
 		return false
 	}
 	if newest := observed.Container(s.Name); newest != nil {
-		return newest.State == runtime.ContainerCreated
+		return newest.State == runtime.ContainerCreated || newest.Starting
 	}
 	return end.Reason != reasonUnknown
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -117,10 +118,17 @@ func (p *Pipeline) syncContainers(ctx context.Context, c *call) error {
 	switch {
 	case resized && !failed:
 		c.result.NextSync = earlier(c.result.NextSync, p.reinspect(c.UID, time.Now()))
+	case isStarting(c.Status): // its hook has ended without an action, which lists do not show
+		p.cfg.Relister.RequestReinspect(c.UID)
 	case len(res.Actions) > 0:
 		p.cfg.Relister.RequestRelist(c.UID)
 	}
 	return err
+}
+
+// isStarting reports whether a postStart hook was pending.
+func isStarting(s *runtime.PodStatus) bool {
+	return s != nil && slices.ContainsFunc(s.Containers, func(c runtime.ContainerStatus) bool { return c.Starting })
 }
 
 func (p *Pipeline) terminateSteps() []step {

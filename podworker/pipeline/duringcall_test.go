@@ -165,3 +165,14 @@ func TestNewSandboxIsReportedDuringSyncPod(t *testing.T) { // sl-64
 		})
 	}
 }
+
+func TestAPodIsInspectedAfterAPendingHook(t *testing.T) { // whose end is not in the lists of the runtime
+	for starting, want := range map[bool]string{true: "reinspect", false: "sync"} {
+		n, p := newNode(t)
+		w := firstWork(newPod("web", 0))
+		w.Status.Containers = []runtime.ContainerStatus{{ID: "1", Name: "web", State: runtime.ContainerRunning, Starting: starting}}
+		_, err := p.Sync(t.Context(), w)
+		require.NoError(t, err)
+		assert.Equal(t, want, n.asked[len(n.asked)-1])
+	}
+}

@@ -93,7 +93,8 @@
 //   - The runtime is queried for an image name that is not a valid reference before it
 //     is rejected.
 //   - A postStart hook interrupted by the end of the agent is run again by the next
-//     agent.
+//     agent. Until a hook has succeeded, the container is Starting, also during a
+//     deletion: it is not reported as running.
 //   - Grace periods of 0 and 1 s are not extended. Only time used by a hook or by the
 //     wait for other containers is compensated, up to 2 s.
 //   - Managers that fail to prepare a pod fail its sync.

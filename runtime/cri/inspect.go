@@ -73,6 +73,7 @@ func (r *Runtime) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodSta
 	for i := range st.Containers {
 		c := &st.Containers[i]
 		c.Replaced = rec.Replaced[c.Name] == runtimeID(c.ID)
+		c.Starting = c.State == runtime.ContainerRunning && rec.PendingPostStart[c.Name] == runtimeID(c.ID)
 	}
 	slices.SortFunc(st.Sandboxes, func(a, b runtime.SandboxStatus) int {
 		return newestSandbox(a.Attempt, b.Attempt, a.CreatedAt, b.CreatedAt, a.ID, b.ID)

@@ -47,12 +47,21 @@ func TestAPostStartHookOutlivesTheAgent(t *testing.T) { // rt-104, lq-14
 	require.ErrorIs(t, err, context.Canceled)
 
 	rt, _ = next()
+	starting := func() bool {
+		st, err := rt.PodStatus(t.Context(), pod.UID)
+		require.NoError(t, err)
+		require.Len(t, st.Containers, 1)
+		require.Equal(t, runtime.ContainerRunning, st.Containers[0].State)
+		return st.Containers[0].Starting
+	}
+	require.True(t, starting())
 	ran := 0
-	f.exec = func(context.Context, string, []string) error { ran++; return nil }
+	f.exec = func(context.Context, string, []string) error { ran++; assert.True(t, starting()); return nil }
 	for range 3 {
 		res, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
 		require.NoError(t, err)
 		assert.Empty(t, res.Actions)
+		require.False(t, starting())
 	}
 	rt, _ = next()
 	_, err = rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
