@@ -7,11 +7,14 @@ import (
 	"path/filepath"
 	goruntime "runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
@@ -21,6 +24,7 @@ import (
 	"github.com/kubeparts/kubeparts/kube/client"
 	"github.com/kubeparts/kubeparts/kube/kubelet"
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
+	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // A member is one of several kubelets of a process.
@@ -56,6 +60,34 @@ func (m *member) start(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	m.stop, m.stopped = stop, make(chan error, 1)
 	go func() { m.stopped <- m.kubelet.Run(ctx) }()
+}
+
+// containerd accepts connections before it has loaded its containers, and a kubelet waits.
+func TestANodeStartsWhenTheRuntimeListsItsPods(t *testing.T) {
+	for name, method := range map[string]string{"of the ledger": "ListPodSandbox", "of pods of other nodes": "ListContainers"} {
+		t.Run(name, func(t *testing.T) {
+			m := newMember(t, new(apitest.Server), "n")
+			var failures atomic.Int32
+			services, err := fakecri.New(fakecri.Config{Faults: func(c fake.Call) (f fake.Fault) {
+				if c.Method == method && failures.Add(1) <= 2 {
+					f.Err = status.Error(codes.Unavailable, "server is not initialized yet")
+				}
+				return f
+			}})
+			require.NoError(t, err)
+			m.cfg.Runtime.Service, m.cfg.Runtime.Images = services, services
+			k, err := kubelet.Open(t.Context(), m.cfg)
+			require.NoError(t, err)
+			assert.Greater(t, failures.Load(), int32(2))
+			require.NoError(t, k.Close())
+
+			failures.Store(-1000)
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			_, err = kubelet.Open(ctx, m.cfg)
+			require.ErrorContains(t, err, "server is not initialized yet")
+		})
+	}
 }
 
 // bound returns a pod that is bound to a node.

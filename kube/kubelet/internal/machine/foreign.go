@@ -4,15 +4,47 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/kubeparts/kubeparts/cm"
 	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
+	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 )
 
 // openLedger opens the record of the pods that belong to this node.
-func openLedger(ctx context.Context, b stores.Base, s Services) (*cri.Ledger, error) {
-	return cri.OpenLedger(ctx, cri.LedgerConfig{RootDir: b.Config.RootDir, Runtime: s.Service, Exclusive: s.Processes, Logger: b.Logger})
+func openLedger(ctx context.Context, b stores.Base, s Services) (ledger *cri.Ledger, err error) {
+	err = awaitRuntime(ctx, b, func() (err error) {
+		ledger, err = cri.OpenLedger(ctx, cri.LedgerConfig{RootDir: b.Config.RootDir, Runtime: s.Service, Exclusive: s.Processes, Logger: b.Logger})
+		return err
+	})
+	return ledger, err
+}
+
+// retryPeriod is the time between two attempts of awaitRuntime.
+const retryPeriod = time.Second
+
+// awaitRuntime calls do until the runtime answers it without an error, or ctx is done: a runtime may
+// accept connections before it has read its pods.
+func awaitRuntime(ctx context.Context, b stores.Base, do func() error) error {
+	for reported := false; ; {
+		err := do()
+		if s, answered := status.FromError(err); err == nil || !answered || s.Code() == codes.Unimplemented {
+			return err
+		}
+		if !reported {
+			reported = true
+			b.Logger.Warn("Failed to list the pods of the runtime; the node starts when the runtime lists them", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(retryPeriod):
+		}
+	}
 }
 
 // errOtherNode names what an operator can do about pods of another node.
@@ -32,7 +64,11 @@ func refuseForeign(ctx context.Context, b stores.Base, rt *cri.Runtime) error {
 	if b.Config.Host.IgnoreForeignPods {
 		return nil
 	}
-	foreign, err := rt.Foreign(ctx)
+	var foreign []*runtime.Pod
+	err := awaitRuntime(ctx, b, func() (err error) {
+		foreign, err = rt.Foreign(ctx)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("look for pods of other nodes: %w", err)
 	}
