@@ -242,5 +242,11 @@ func (a *Agent) RecordResize(uid types.UID, id string, cpu int64) {
 	a.run.note(Entry{Agent: a.agent, Kind: Resized, UID: uid, Call: id, CPU: cpu})
 }
 
+// RecordHook adds to the trace that the postStart hook of a container has succeeded. id is the
+// container's ID.
+func (a *Agent) RecordHook(uid types.UID, id string) {
+	a.run.note(Entry{Agent: a.agent, Kind: HookSucceeded, UID: uid, Call: id})
+}
+
 // Pause waits for the latency of a step inside a Machine's client. step names it.
 func (a *Agent) Pause(step string, uid types.UID) { a.pace(step, uid) }

@@ -16,10 +16,10 @@ type Checker struct {
 }
 
 // NewChecker returns a Checker of invariants, elements of [Invariants]. An invariant whose kinds of entries are never
-// added is never violated. keepsRecords has the meaning of the result of a Machine's KeepsRecords.
-func NewChecker(invariants []Invariant, keepsRecords bool) *Checker {
+// added is never violated. keepsRecords and runsHooks have the meanings of the results of a Machine's methods.
+func NewChecker(invariants []Invariant, keepsRecords, runsHooks bool) *Checker {
 	c := &Checker{truth: newTruth()}
-	c.truth.keepsRecords, c.truth.reportsStops = keepsRecords, true
+	c.truth.keepsRecords, c.truth.runsHooks, c.truth.reportsStops = keepsRecords, runsHooks, true
 	for _, inv := range invariants {
 		if inv.newCheck != nil {
 			c.checks = append(c.checks, invariantCheck{inv.Name, inv.requiresCurrentLists, inv.newCheck(c.truth)})

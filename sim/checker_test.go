@@ -19,7 +19,7 @@ func TestAChecker(t *testing.T) {
 		RestartPolicy: v1.RestartPolicyAlways, Containers: []v1.Container{{Name: "main", Image: "nginx"}},
 	}}
 	sim.SetIncarnation(pod, 1)
-	c := sim.NewChecker(sim.Invariants(), true)
+	c := sim.NewChecker(sim.Invariants(), true, false)
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	add := func(at time.Duration, e sim.Entry) []sim.Violation {
 		e.At, e.UID = at, "1"

@@ -64,7 +64,7 @@ func Draw(seed uint64, o Options) Schedule {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Step) int { return int(a.At - b.At) })
-	return withClaims(seed, o, withResizes(seed, o, withCollections(seed, withVolumes(seed, o, withProbes(seed, o, withLateEvictions(seed, o, out))))))
+	return withClaims(seed, o, withResizes(seed, o, withCollections(seed, withVolumes(seed, o, withProbes(seed, o, withHooks(seed, withLateEvictions(seed, o, out)))))))
 }
 
 type draw struct {

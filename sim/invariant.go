@@ -40,7 +40,7 @@ func (v Violation) String() string {
 func Invariants() []Invariant {
 	var out []Invariant
 	for _, list := range [][]Invariant{
-		runtimeInvariants(), terminationInvariants(), statusInvariants(), finalInvariants(), eventInvariants(), nodeInvariants(),
+		runtimeInvariants(), terminationInvariants(), statusInvariants(), hookInvariants(), finalInvariants(), eventInvariants(), nodeInvariants(),
 		latencyInvariants(), restartCountInvariants(), probeInvariants(), volumeInvariants(), imageInvariants(), allocationInvariants(),
 		claimInvariants(),
 	} {

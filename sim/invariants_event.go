@@ -190,14 +190,14 @@ func backOffResets(t *truth) func(*Entry) string {
 	}
 }
 
-// startsSlowly reports whether a container of the pod has a StartDelay, which delays the
-// others.
+// startsSlowly reports whether a container of the pod has a StartDelay or a postStart hook, which
+// delays the others.
 func startsSlowly(p *podTruth) bool {
 	if p.spec == nil {
 		return true
 	}
 	for _, c := range slices.Concat(p.spec.Spec.InitContainers, p.spec.Spec.Containers) {
-		if does, err := ImageBehavior(c.Image); err != nil || does.StartDelay > 0 {
+		if does, err := ImageBehavior(c.Image); err != nil || does.StartDelay > 0 || c.Lifecycle != nil {
 			return true
 		}
 	}

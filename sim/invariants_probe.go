@@ -18,7 +18,7 @@ import (
 func probeInvariants() []Invariant {
 	return []Invariant{{
 		Name: "unhealthy-restarted", Rules: "prober-66, rt-48",
-		Description: "while there are no faults, a container whose liveness or startup probe has failed exits within two grace periods and 30 seconds",
+		Description: "while there are no faults, a container whose liveness or startup probe has failed exits within two grace periods and 30 seconds, not counting postStart hooks of its pod",
 		newCheck:    unhealthyRestarted,
 	}, {
 		Name: "healthy-not-killed", Rules: "rt-48, prober-21", requiresCurrentLists: true,
@@ -70,7 +70,7 @@ func unhealthyRestarted(t *truth) func(*Entry) string {
 			p := t.pod(e.UID)
 			if id := e.Probe.ContainerID; c.holds(t) && p.unhealthy[id] == c.agent && p.undisturbed() && due[id].p == nil &&
 				p.instances[id] != nil && p.instances[id].State == runtime.ContainerRunning {
-				due[id] = sick{p, t.now.Add(2*time.Duration(*p.spec.Spec.TerminationGracePeriodSeconds)*time.Second + 30*time.Second)}
+				due[id] = sick{p, t.now.Add(p.restartBound())}
 			}
 		case Exited, Removed:
 			delete(due, e.Container.ID)
@@ -79,6 +79,8 @@ func unhealthyRestarted(t *truth) func(*Entry) string {
 			switch s := due[id]; {
 			case !s.p.undisturbed():
 				delete(due, id)
+			case t.runsHooks && s.p.isStarting(): // the containers of a pod are managed in sequence
+				due[id] = sick{s.p, t.now.Add(s.p.restartBound())}
 			case t.now.After(s.until):
 				delete(due, id)
 				return fmt.Sprintf("%s of pod %s runs, though its liveness or startup probe has failed", id, s.p.uid)
@@ -86,6 +88,11 @@ func unhealthyRestarted(t *truth) func(*Entry) string {
 		}
 		return ""
 	}
+}
+
+// restartBound is the time in which a container is restarted.
+func (p *podTruth) restartBound() time.Duration {
+	return 2*time.Duration(*p.spec.Spec.TerminationGracePeriodSeconds)*time.Second + 30*time.Second
 }
 
 func healthyNotKilled(t *truth) func(*Entry) string {
@@ -96,7 +103,7 @@ func healthyNotKilled(t *truth) func(*Entry) string {
 		p := t.pod(e.UID)
 		spec, init := p.container(e.Container.Name)
 		sandbox := p.sandboxes[e.Container.SandboxID]
-		if spec == nil || init || !p.undisturbed() || p.unhealthy[e.Container.ID] > 0 || sandbox == nil || sandbox.State != runtime.SandboxReady {
+		if spec == nil || init || p.hookPending(spec, e.Container.ID) || !p.undisturbed() || p.unhealthy[e.Container.ID] > 0 || sandbox == nil || sandbox.State != runtime.SandboxReady {
 			return ""
 		}
 		return e.Container.ID + " got TERM"

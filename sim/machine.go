@@ -15,7 +15,8 @@ import (
 //
 // A Machine may implement KeepsRecords() bool. If that returns true, the restart counts
 // and results of containers survive the removal of a pod's containers by an operator,
-// and the invariants are checked after such a removal too.
+// and the invariants are checked after such a removal too. If RunsHooks() bool returns true, the
+// postStart hooks of containers are run and recorded with RecordHook, and their invariant is checked.
 //
 // [Memory] makes a Machine from runtimetest.Runtime, and package simcri one from the
 // engine of runtime/cri over a CRI runtime in memory.

@@ -92,6 +92,9 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	if m, ok := r.machine.(interface{ KeepsRecords() bool }); ok {
 		r.truth.keepsRecords = m.KeepsRecords()
 	}
+	if m, ok := r.machine.(interface{ RunsHooks() bool }); ok {
+		r.truth.runsHooks = m.RunsHooks()
+	}
 	for _, inv := range Invariants() {
 		r.checks = append(r.checks, invariantCheck{inv.Name, inv.requiresCurrentLists, inv.newCheck(r.truth)})
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,7 +18,7 @@ import (
 
 // A Shape describes a pod as plain data, with a text of one line:
 //
-//	policy=Never grace=5 init:a=exit=0@1s side:b=run main:c=exit=3@2s/OnFailure/3:Restart
+//	policy=Never grace=5 init:a=exit=0@1s side:b=run main:c=exit=3@2s/OnFailure/3:Restart hook:b=20s
 type Shape struct {
 	// Policy is the pod's restartPolicy. Empty means Always.
 	Policy v1.RestartPolicy
@@ -52,6 +53,9 @@ type Container struct {
 	// Rules are its restartPolicyRules.
 	Policy v1.ContainerRestartPolicy
 	Rules  []Rule
+
+	// Hook is the duration of its postStart hook; zero: it has none. Memory runs no hooks.
+	Hook time.Duration
 }
 
 // A Rule is a restart rule for exits with Code.
@@ -93,6 +97,11 @@ func (s Shape) String() string {
 	}
 	for _, c := range s.Containers {
 		w = append(w, c.String())
+	}
+	for _, c := range s.Containers {
+		if c.Hook > 0 {
+			w = append(w, fmt.Sprintf("hook:%s=%v", c.Name, c.Hook))
+		}
 	}
 	return strings.Join(w, " ")
 }
@@ -139,6 +148,12 @@ func (s *Shape) parseWord(word string) (ok bool, err error) {
 		if slices.Contains(s.Claims, "") {
 			err = errors.New("a name is empty")
 		}
+	case kind == "hook":
+		i := slices.IndexFunc(s.Containers, func(c Container) bool { return c.Name == name })
+		if i < 0 {
+			return true, fmt.Errorf("no container %q before it", name)
+		}
+		s.Containers[i].Hook, err = parsePositive(value)
 	case isContainer:
 		var c Container
 		if c, err = parseContainer(ContainerKind(kind), name, value); err == nil {
@@ -159,6 +174,14 @@ func parseNatural(text string) (int64, error) {
 		err = errors.New("out of range")
 	}
 	return n, err
+}
+
+func parsePositive(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err == nil && d <= 0 {
+		err = errors.New("not positive")
+	}
+	return d, err
 }
 
 func parseContainer(kind ContainerKind, name, text string) (Container, error) {
@@ -224,6 +247,9 @@ func (s Shape) Pod(name string, uid types.UID) *v1.Pod {
 				Action:    r.Action,
 				ExitCodes: &v1.ContainerRestartRuleOnExitCodes{Operator: v1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{r.Code}},
 			})
+		}
+		if c.Hook > 0 {
+			v.Lifecycle = &v1.Lifecycle{PostStart: &v1.LifecycleHandler{Exec: &v1.ExecAction{Command: []string{hookCommand, c.Hook.String()}}}}
 		}
 		if c.Kind != Init {
 			declareProbes(c.Behavior, &v)

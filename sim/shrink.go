@@ -191,6 +191,9 @@ func simplerShapes(s Shape) []Shape {
 		if c.CPU > 0 {
 			vary(func(v *Shape) { v.Containers[i].CPU = 0 })
 		}
+		if c.Hook > 0 {
+			vary(func(v *Shape) { v.Containers[i].Hook = 0 })
+		}
 		for _, does := range simplerBehaviors(c.Behavior) {
 			vary(func(v *Shape) { v.Containers[i].Behavior = does })
 		}

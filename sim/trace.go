@@ -101,6 +101,7 @@ const (
 
 	ResourcesAllocated EntryKind = "resources-allocated" // an agent allocated the resources of Object
 	Resized            EntryKind = "resized"             // the runtime set the CPU of a container
+	HookSucceeded      EntryKind = "hook-succeeded"      // a postStart hook of a container has succeeded
 
 	ImageRemoved EntryKind = "image-removed" // an image was removed from the node
 

@@ -25,6 +25,9 @@ type truth struct {
 	// survive the removal of containers.
 	keepsRecords bool
 
+	// runsHooks is the result of Machine.RunsHooks.
+	runsHooks bool
+
 	// reportsStops reports that Entry.Stopped is set.
 	reportsStops bool
 }
@@ -55,6 +58,7 @@ type podTruth struct {
 	allocations map[string]bool          // all allocations, as text of cpuRequests
 	cpu         map[string]int64         // thousandths, by container ID
 	mounted     map[string]bool          // volumes by name
+	hooked      map[string]bool          // IDs of instances whose postStart hook has succeeded
 	probes      map[probeKey]*probeTruth // of instances that have been probed
 	unhealthy   map[string]int           // instances whose liveness or startup probe has failed: the agent that probed
 
@@ -92,7 +96,7 @@ func (t *truth) pod(uid types.UID) *podTruth {
 	if p == nil {
 		p = &podTruth{
 			uid: uid, instances: map[string]*runtime.ContainerStatus{}, sandboxes: map[string]*runtime.SandboxStatus{},
-			allInstances: map[string]*runtime.ContainerStatus{}, mounted: map[string]bool{}, allocations: map[string]bool{}, cpu: map[string]int64{}, probes: map[probeKey]*probeTruth{}, unhealthy: map[string]int{},
+			allInstances: map[string]*runtime.ContainerStatus{}, mounted: map[string]bool{}, hooked: map[string]bool{}, allocations: map[string]bool{}, cpu: map[string]int64{}, probes: map[probeKey]*probeTruth{}, unhealthy: map[string]int{},
 		}
 		t.pods[uid] = p
 	}
@@ -146,6 +150,8 @@ func (t *truth) apply(e *Entry, now time.Time) {
 		if e.Kind == MarkedFailed {
 			p.status, p.markedFailed = &e.Object.Status, true
 		}
+	case HookSucceeded:
+		p.hooked[e.Call] = true
 	case PodRemoved:
 		p.desired = nil
 	case Created, Started, Exited:

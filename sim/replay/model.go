@@ -89,7 +89,7 @@ func newModel(w *world, invariants []string) *model {
 	}
 	w.x.eventFacts()
 	earlier := w.x.earlier()
-	m.checker = sim.NewChecker(list, len(earlier) == 0)
+	m.checker = sim.NewChecker(list, len(earlier) == 0, false)
 	for _, t := range earlier {
 		m.addEarlier(t)
 	}

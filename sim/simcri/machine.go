@@ -54,7 +54,7 @@ func MachineIn(dir string) func(sim.Setup) (sim.Machine, error) {
 		}
 		images := map[string]fake.Behavior{}
 		for image, b := range s.Images { // the simulation runs the probes itself
-			images[image] = fake.Behavior{StartDelay: b.StartDelay, Exit: b.Exit, StopDelay: b.StopDelay, IgnoreTERM: b.IgnoreTERM}
+			images[image] = fake.Behavior{StartDelay: b.StartDelay, Exit: b.Exit, StopDelay: b.StopDelay, IgnoreTERM: b.IgnoreTERM, Exec: sim.Exec}
 		}
 		m.fake, err = fakecri.New(fakecri.Config{
 			Name: name, Seed: s.Seed, Observe: m.observe, Behaviors: fake.Behaviors{Images: images},
@@ -75,6 +75,9 @@ func MachineIn(dir string) func(sim.Setup) (sim.Machine, error) {
 // KeepsRecords returns true: the engine checkpoints restart counts and results; see
 // sim.Machine.
 func (m *machine) KeepsRecords() bool { return true }
+
+// RunsHooks returns true.
+func (m *machine) RunsHooks() bool { return true }
 
 func (m *machine) stateDir(agent int) string {
 	return filepath.Join(m.dir, fmt.Sprint("agent-", agent))

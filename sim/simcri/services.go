@@ -182,8 +182,12 @@ func (s *services) ContainerStatus(ctx context.Context, id string, verbose bool)
 }
 
 func (s *services) ExecSync(ctx context.Context, id string, cmd []string, timeout time.Duration) (stdout, stderr []byte, err error) {
-	err = callAgentErr(ctx, s, s.callFor("ExecSync", id), func() error {
+	call := s.callFor("ExecSync", id)
+	err = callAgentErr(ctx, s, call, func() error {
 		stdout, stderr, err = s.machine.fake.ExecSync(ctx, id, cmd, timeout)
+		if err == nil && sim.IsHook(cmd) {
+			s.agent.RecordHook(call.UID, name+"://"+id)
+		}
 		return err
 	})
 	return stdout, stderr, err

@@ -90,7 +90,7 @@ func newChecker() *checker {
 			fed = append(fed, inv)
 		}
 	}
-	c.sim = sim.NewChecker(fed, true)
+	c.sim = sim.NewChecker(fed, true, false)
 	return c
 }
 

@@ -20,12 +20,9 @@ import (
 // nodeName is the name of the node.
 const nodeName = "oracle"
 
-// The first words of the commands of probes and postStart hooks, which the runtime of a scenario
+// probeCommand is the first word of the commands of probes, which the runtime of a scenario
 // evaluates.
-const (
-	probeCommand = "probe"
-	hookCommand  = "hook"
-)
+const probeCommand = "probe"
 
 // pod returns the pod of a step that adds one.
 func (s Step) pod() *v1.Pod {
@@ -41,9 +38,6 @@ func (s Step) pod() *v1.Pod {
 				if p := kind.Probe(c); p != nil {
 					p.Exec.Command = []string{probeCommand, kind.String()}
 				}
-			}
-			if took, ok := s.Hooks[c.Name]; ok {
-				c.Lifecycle = &v1.Lifecycle{PostStart: &v1.LifecycleHandler{Exec: &v1.ExecAction{Command: []string{hookCommand, took.String()}}}}
 			}
 		}
 	}
@@ -62,7 +56,7 @@ func (s Step) ephemeral() v1.EphemeralContainer {
 func (s Scenario) behaviors() fake.Behaviors {
 	out := fake.Behaviors{Images: map[string]fake.Behavior{}}
 	add := func(b fake.Behavior) {
-		out.Images[sim.Image(b)] = fake.Behavior{StartDelay: b.StartDelay, StopDelay: b.StopDelay, IgnoreTERM: b.IgnoreTERM, Exit: b.Exit}
+		out.Images[sim.Image(b)] = fake.Behavior{StartDelay: b.StartDelay, StopDelay: b.StopDelay, IgnoreTERM: b.IgnoreTERM, Exit: b.Exit, Exec: sim.Exec}
 	}
 	for _, step := range s {
 		if step.Do == sim.Change {

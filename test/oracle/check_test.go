@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -365,7 +366,7 @@ func TestAnOrdinaryLifeViolatesNothing(t *testing.T) {
 	p.wait(time.Second)
 	p.container("i", "i1", 0, "exited")
 	p.runs("c", "a", 0)
-	p.call(Call{Method: "ExecSync", Container: "c", ID: "a", Command: []string{hookCommand, "1s"}})
+	p.call(Call{Method: "ExecSync", Container: "c", ID: "a", Command: []string{"hook", "1s"}})
 	p.probe("a", "Readiness", 0)
 	c := running("a")
 	c.Ready = true
@@ -404,5 +405,27 @@ func TestLatenciesAreNotCheckedWithFaultsOrOnASlowMachine(t *testing.T) {
 		violations, err := check(&Recording{Records: p.records})
 		require.NoError(t, err)
 		assert.NotContains(t, names(violations), "deletion-in-time", name)
+	}
+}
+
+func TestARestartWaitsForTheHookOfAnotherContainer(t *testing.T) {
+	for hooked, want := range map[bool]int{false: 0, true: 1} { // the hook has ended at its start
+		p := newTape(t)
+		p.step("0s add web grace=1 main:c=unhealthy=1s main:d=run hook:d=10m")
+		p.status(v1.PodPending)
+		p.wait(time.Minute)
+		p.runs("c", "a", 0)
+		p.runs("d", "b", 0)
+		if hooked {
+			p.call(Call{Method: "ExecSync", Container: "d", ID: "b", Command: []string{"hook", "10m"}})
+		}
+		p.probe("a", "Liveness", 1)
+		p.probe("a", "Liveness", 1)
+		p.wait(5 * time.Minute)
+		p.status(v1.PodRunning)
+		violations, err := check(&Recording{Records: p.records})
+		require.NoError(t, err)
+		found := slices.DeleteFunc(violations, func(v Violation) bool { return v.Invariant != "unhealthy-restarted" })
+		assert.Len(t, found, want)
 	}
 }

@@ -74,7 +74,12 @@ func (d *drawing) pod(name string) Scenario {
 		if d.chance(5) {
 			took = 70 * time.Second
 		}
-		add.Hooks = map[string]time.Duration{choose(d, mains...): took}
+		hooked := choose(d, mains...)
+		for i := range add.Shape.Containers {
+			if c := &add.Shape.Containers[i]; c.Name == hooked {
+				c.Hook = took
+			}
+		}
 	}
 	if d.chance(4) {
 		add.Clean = []string{choose(d, mains...)}

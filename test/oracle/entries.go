@@ -21,7 +21,7 @@ var simInvariants = []string{
 	"reported-restart-count", "terminal-means-stopped", "terminal-not-ready", "deleted-after-cleanup", "exit-codes-correct",
 	"reported-instance-never-older", "restart-count-increases", "finally-deleted", "finally-running", "finally-reported",
 	"finally-last-state", "terminal-never-restarts", "no-status-hot-loop", "finally-all-restarted", "back-off-resets",
-	"unhealthy-restarted", "finally-ready", "startup-probe-first", "no-probe-after-exit", "sidecars-stop-last",
+	"unhealthy-restarted", "finally-ready", "startup-probe-first", "no-probe-after-exit", "sidecars-stop-last", "hook-before-running",
 }
 
 // checkedBySim returns these invariants.
@@ -97,6 +97,9 @@ func (t *translator) call(c *Call) (out []sim.Entry) {
 	switch {
 	case c.Method == "RunPodSandbox":
 		e.Kind = sim.SyncPodCalled
+		return []sim.Entry{e}
+	case c.Method == "ExecSync" && sim.IsHook(c.Command) && c.Err == "" && c.Exit == 0:
+		e.Kind, e.Call = sim.HookSucceeded, containerID(c.ID)
 		return []sim.Entry{e}
 	case c.Method == "ExecSync" && len(c.Command) == 2 && c.Command[0] == probeCommand && c.Err == "":
 		e.Kind = sim.Probed

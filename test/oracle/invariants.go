@@ -72,7 +72,7 @@ func check(run *Recording) ([]Violation, error) {
 			out = append(out, v)
 		}
 	}
-	t, checker := newTranslator(s), sim.NewChecker(checkedBySim(), true)
+	t, checker := newTranslator(s), sim.NewChecker(checkedBySim(), true, true)
 	v := newView(run.Records)
 	own := Invariants()
 	for i := range run.Records {
@@ -167,7 +167,6 @@ type instance struct {
 	code                     int32
 	reason                   string
 	stopped                  bool // a stop had been called when it exited
-	hooked                   bool // its postStart hook has succeeded
 	unhealthy                bool // a liveness or startup probe has failed
 }
 
@@ -255,7 +254,6 @@ func (v *view) apply(r *Record) {
 	case r.Call != nil:
 		p := v.of(r.Call.Pod)
 		if is := p.instances[r.Call.ID]; is != nil && r.Call.Method == "ExecSync" && len(r.Call.Command) == 2 && r.Call.Err == "" {
-			is.hooked = is.hooked || r.Call.Command[0] == hookCommand && r.Call.Exit == 0
 			is.unhealthy = is.unhealthy || r.Call.Command[0] == probeCommand && r.Call.Exit != 0 && r.Call.Command[1] != "Readiness"
 		}
 	case r.Change != nil:

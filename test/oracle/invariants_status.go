@@ -54,10 +54,6 @@ func statusInvariants() []Invariant {
 		Name: "observed-generation-sane", check: onVersion(observedGenerationSane),
 		Description: "status.observedGeneration never exceeds metadata.generation and never decreases",
 		Source:      "API reference, PodStatus.observedGeneration",
-	}, {
-		Name: "hook-before-running", check: onVersion(hookBeforeRunning),
-		Description: "a container is reported as running only after its postStart hook has succeeded",
-		Source:      "Container lifecycle hooks: the container's status is not set to RUNNING until the postStart handler completes",
 	}}
 }
 
@@ -241,21 +237,6 @@ func observedGenerationSane(_ *view, p *podView) string {
 	}
 	if p.before != nil && is < p.before.Status.ObservedGeneration {
 		return fmt.Sprintf("observedGeneration went from %d to %d", p.before.Status.ObservedGeneration, is)
-	}
-	return ""
-}
-
-func hookBeforeRunning(_ *view, p *podView) string {
-	for _, c := range p.pod.Status.ContainerStatuses {
-		is := p.instances[bareID(c.ContainerID)]
-		if c.State.Running == nil || is == nil || is.hooked || is.state != "running" {
-			continue
-		}
-		for _, spec := range p.pod.Spec.Containers {
-			if spec.Name == c.Name && spec.Lifecycle != nil && spec.Lifecycle.PostStart != nil {
-				return fmt.Sprintf("%s is reported as running (ready=%t), and its postStart hook has not succeeded", c.Name, c.Ready)
-			}
-		}
 	}
 	return ""
 }

@@ -282,43 +282,20 @@ func (m *machine) PullImage(ctx context.Context, spec *runtimeapi.ImageSpec, aut
 
 var errFailed = errors.New("command failed")
 
-// ExecSync runs probes and hooks.
+// ExecSync runs probes, and hooks as the simulation does.
 func (m *machine) ExecSync(ctx context.Context, id string, cmd []string, timeout time.Duration) (stdout, stderr []byte, err error) {
 	c, began := m.ofContainer("ExecSync", id), time.Now()
 	c.Command = cmd
 	stdout, stderr, err = m.Runtime.ExecSync(ctx, id, cmd, timeout)
-	if of := m.container(id); err == nil && of != nil && len(cmd) == 2 {
-		switch cmd[0] {
-		case probeCommand:
-			if !passes(of.Config.GetImage().GetUserSpecifiedImage(), cmd[1], time.Since(of.Started)) {
-				c.Exit = 1
-			}
-		case hookCommand:
-			c.Exit = m.hook(ctx, id, cmd[1])
-		}
+	if of := m.container(id); err == nil && of != nil && len(cmd) == 2 && cmd[0] == probeCommand &&
+		!passes(of.Config.GetImage().GetUserSpecifiedImage(), cmd[1], time.Since(of.Started)) {
+		err = utilexec.CodeExitError{Err: errFailed, Code: 1}
+	}
+	if exit, ok := errors.AsType[utilexec.CodeExitError](err); ok {
+		c.Exit = int32(exit.Code)
+		m.called(c, began, nil)
+		return stdout, stderr, err
 	}
 	m.called(c, began, err)
-	if err == nil && c.Exit != 0 {
-		err = utilexec.CodeExitError{Err: errFailed, Code: int(c.Exit)}
-	}
 	return stdout, stderr, err
-}
-
-// hook runs until its time is over or its container does not run, and returns the exit code.
-func (m *machine) hook(ctx context.Context, id, duration string) int32 {
-	took, err := time.ParseDuration(duration)
-	if err != nil {
-		return 2
-	}
-	for end := time.Now().Add(took); time.Now().Before(end); {
-		select {
-		case <-ctx.Done():
-			return 137
-		case <-time.After(min(time.Until(end), 50*time.Millisecond)):
-		}
-		if c := m.container(id); c == nil || c.State != fakecri.Running {
-			return 137
-		}
-	}
-	return 0
 }

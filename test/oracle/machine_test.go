@@ -74,7 +74,7 @@ func TestAHookEndsWithItsContainer(t *testing.T) {
 		_, id := start(t, m, s[0])
 		time.AfterFunc(time.Second, func() { _ = m.Exit("uid", "c", 1) })
 		began := time.Now()
-		_, _, err := m.ExecSync(t.Context(), id, []string{hookCommand, "1m"}, 0)
+		_, _, err := m.ExecSync(t.Context(), id, []string{"hook", "1m"}, 0)
 		assert.Error(t, err)
 		assert.Less(t, time.Since(began), 2*time.Second)
 	})

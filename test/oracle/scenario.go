@@ -30,9 +30,7 @@ type Step struct {
 	// Attach is true for a step that adds an ephemeral container with the step's Behavior.
 	Attach bool
 
-	// Hooks are the durations of postStart hooks, and Clean are the containers that exit with 0 on TERM,
-	// of an added pod.
-	Hooks map[string]time.Duration
+	// Clean are the containers of an added pod that exit with 0 on TERM.
 	Clean []string
 }
 
@@ -68,15 +66,6 @@ func parseStep(line string) (s Step, err error) {
 		key, value, _ := strings.Cut(word, "=")
 		kind, container, _ := strings.Cut(key, ":")
 		switch kind {
-		case "hook":
-			took, err := time.ParseDuration(value)
-			if err != nil || took < 0 || container == "" {
-				return s, fmt.Errorf("%q: must be hook:CONTAINER=DURATION", word)
-			}
-			if s.Hooks == nil {
-				s.Hooks = map[string]time.Duration{}
-			}
-			s.Hooks[container] = took
 		case "clean":
 			if container == "" || value != "" || slices.Contains(s.Clean, container) {
 				return s, fmt.Errorf("%q: must be clean:CONTAINER, once", word)
@@ -97,8 +86,8 @@ func (s Step) check() error {
 	switch {
 	case slices.Contains([]sim.Action{sim.Room, sim.Collect, sim.Evict}, s.Do):
 		return fmt.Errorf("%s is not an action of a scenario", s.Do)
-	case s.Do != sim.Add && (len(s.Hooks) > 0 || len(s.Clean) > 0):
-		return errors.New("hook and clean describe an added pod")
+	case s.Do != sim.Add && len(s.Clean) > 0:
+		return errors.New("clean describes an added pod")
 	case s.Do == sim.Add && (s.Shape.Static || len(s.Shape.Claims) > 0):
 		return errors.New("static pods and claims are not supported")
 	case s.Do == sim.Fault && !slices.Contains([]sim.FaultKind{sim.Error, sim.Lost, sim.Slow, sim.Hung, sim.Stale}, s.Kind):
@@ -106,7 +95,7 @@ func (s Step) check() error {
 	case s.Do == sim.Fault && s.Kind == sim.Stale && s.Calls == apiCalls:
 		return errors.New("only lists of the CRI are stale")
 	}
-	for name := range s.Hooks {
+	for _, name := range s.Clean {
 		if !slices.ContainsFunc(s.Shape.Containers, func(c sim.Container) bool { return c.Name == name }) {
 			return fmt.Errorf("no container %q", name)
 		}
@@ -125,11 +114,6 @@ func (s Step) String() string {
 	text := s.Step.String()
 	if s.Attach {
 		text = strings.Replace(text, " "+string(sim.Change)+" ", " "+attach+" ", 1)
-	}
-	for _, c := range s.Shape.Containers {
-		if took, ok := s.Hooks[c.Name]; ok {
-			text += " hook:" + c.Name + "=" + took.String()
-		}
 	}
 	for _, name := range s.Clean {
 		text += " clean:" + name

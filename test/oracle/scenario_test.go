@@ -31,7 +31,7 @@ func TestScenariosAreParsedAndPrinted(t *testing.T) {
 	assert.Equal(t, []string{"PullImage slow", "kill 3"}, s.faultNames())
 
 	pod := s[0].pod()
-	assert.Equal(t, []string{hookCommand, "20s"}, pod.Spec.Containers[0].Lifecycle.PostStart.Exec.Command)
+	assert.Equal(t, []string{"hook", "20s"}, pod.Spec.Containers[0].Lifecycle.PostStart.Exec.Command)
 	assert.Equal(t, []string{probeCommand, "Startup"}, pod.Spec.Containers[0].StartupProbe.Exec.Command)
 	assert.Equal(t, nodeName, pod.Spec.NodeName)
 }
@@ -40,10 +40,10 @@ func TestScenariosAreChecked(t *testing.T) {
 	for line, want := range map[string]string{
 		"0s add web":                              "has no containers",
 		"0s add web main:c=run hook:d=1s":         `no container "d"`,
-		"0s add web main:c=run hook:c=x":          "hook:CONTAINER=DURATION",
+		"0s add web main:c=run hook:c=x":          `"hook:c=x": time: invalid duration`,
 		"0s add web main:c=run clean:c clean:c":   "once",
 		"0s add web static main:c=run":            "not supported",
-		"0s delete web clean:c":                   "describe an added pod",
+		"0s delete web clean:c":                   "describes an added pod",
 		"0s evict web":                            "not an action",
 		"0s fault api kind=sick for=1s":           "not supported",
 		"0s fault api kind=stale delay=1s for=1s": "only lists",

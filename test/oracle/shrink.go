@@ -68,9 +68,11 @@ func simpler(s Scenario) (out []Scenario) {
 			continue
 		}
 		for n := range step.Shape.Containers {
-			name := step.Shape.Containers[n].Name
-			if _, hooked := step.Hooks[name]; !hooked && len(step.Shape.Containers) > 1 {
+			if len(step.Shape.Containers) > 1 && !slices.Contains(step.Clean, step.Shape.Containers[n].Name) {
 				vary(i, func(v *Step) { v.Shape.Containers = slices.Delete(v.Shape.Containers, n, n+1) })
+			}
+			if step.Shape.Containers[n].Hook > 0 {
+				vary(i, func(v *Step) { v.Shape.Containers[n].Hook = 0 })
 			}
 			plain := fake.Behavior{}
 			if exit := step.Shape.Containers[n].Behavior.Exit; exit != nil {
@@ -79,9 +81,6 @@ func simpler(s Scenario) (out []Scenario) {
 			if plain.String() != step.Shape.Containers[n].Behavior.String() {
 				vary(i, func(v *Step) { v.Shape.Containers[n].Behavior = plain })
 			}
-		}
-		if len(step.Hooks) > 0 {
-			vary(i, func(v *Step) { v.Hooks = nil })
 		}
 		if len(step.Clean) > 0 {
 			vary(i, func(v *Step) { v.Clean = nil })
