@@ -4,6 +4,7 @@
 //	$ go run ./examples/replay /var/log/kubeparts-recordings
 //	$ go run ./examples/replay --until 3h4m --from default/web --draw web.svg FILE.kprec
 //	$ go run ./examples/replay --invariant all FILE.kprec
+//	$ go run ./examples/replay --decisions DIRECTORY # of another program, such as the kubelet (docs/oracle.md)
 //	$ go run ./examples/replay --shrink --invariant back-off --out small.kprec --as-test backoff_test.go FILE.kprec
 //
 // The argument is a file, or a directory, whose last recording is replayed. The exit code is 1 if the agent did
@@ -45,6 +46,7 @@ const usage = `replay replays a recording of a node and prints the first diverge
 
   replay [flags] FILE|DIRECTORY                    compare the agent with the recorded one
   replay --invariant NAME[,NAME] FILE|DIRECTORY    check the agent by invariants instead
+  replay --decisions FILE|DIRECTORY                compare with another program that was recorded
   replay --shrink [--invariant NAME] [--out FILE] [--as-test FILE] FILE|DIRECTORY
   replay --list-invariants
 
@@ -59,7 +61,7 @@ Flags:
 type options struct {
 	replay.Options
 	draw, out, asTest string
-	shrink            bool
+	shrink, all       bool
 	replays, repeat   int
 }
 
@@ -80,6 +82,8 @@ func run(ctx context.Context, args []string, out, logs io.Writer) (ok bool, err 
 	flags.StringVar(&o.out, "out", "", "`file` to write the recording to, shrunk with --shrink")
 	flags.StringVar(&o.asTest, "as-test", "", "`file` to write the recording to as a Go test, such as pod_test.go")
 	invariants := flags.String("invariant", "", "`names` of invariants that must hold, separated by commas, or all")
+	flags.BoolVar(&o.Decisions, "decisions", false, "the recording is that of another program, such as the kubelet: compare the calls that start and stop")
+	flags.BoolVar(&o.all, "all", false, "with --decisions: print all differences")
 	list := flags.Bool("list-invariants", false, "print the invariants")
 	verbose := flags.Bool("logs", false, "print the logs of the agent")
 	switch err := flags.Parse(args); {
@@ -235,6 +239,17 @@ func report(out io.Writer, r *replay.Recording, result replay.Result, o options,
 	switch {
 	case len(result.Violations) > 0:
 		fmt.Fprintf(out, "%d violations, digest %.12s\n\nFirst violation: %s", len(result.Violations), result.Digest, result.Explain())
+	case o.Decisions:
+		d := result.Decisions
+		fmt.Fprintf(out, "%d recorded decisions, of which the replay makes %d (%.1f %%), and %d others\n",
+			d.Recorded, d.Equal, 100*float64(d.Equal)/float64(max(d.Recorded, 1)), d.Replayed-d.Equal)
+		for i, difference := range d.Differences {
+			if i == 0 {
+				fmt.Fprintf(out, "\nFirst difference, at %s:\n%v\n", r.Header.Start.Add(difference.At).Format(time.RFC3339Nano), difference)
+			} else if o.all {
+				fmt.Fprintln(out, difference)
+			}
+		}
 	case len(o.Invariants) > 0:
 		fmt.Fprintf(out, "%d invariants hold, digest %.12s\n", len(o.Invariants), result.Digest)
 	default:

@@ -29,6 +29,9 @@
 // Answers are taken from the recording, not computed by a model of a runtime: a list that omits a running container, an
 // error or a slow call is the input that caused a defect.
 //
+// With Options.Decisions, the recorded program may be another one, such as the kubelet: the runtime is that of a checked replay (below),
+// and only the calls that start and stop sandboxes and containers are compared ([Decisions]).
+//
 // With Options.Invariants, a replay is checked and not compared: the runtime is a model whose containers exit as the recorded ones did and
 // that is consistent for any actions of the agent, and the invariants of package sim ([Invariants]) are evaluated on what
 // the agent does to it. [Shrink] drops what is not necessary for a violation, or for a divergence, and [Recording.AsTest] writes

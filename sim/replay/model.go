@@ -34,6 +34,7 @@ type model struct {
 	recorded   map[string][]*call
 	pods       map[types.UID]*podModel
 	used       map[string]bool // IDs of recorded things that were created
+	decisions  map[string]decision
 	images     map[string]bool // pulled: true, removed: false
 	sources    []*modelSource
 	events     []*runtimeapi.ContainerEventResponse
@@ -72,7 +73,7 @@ type item struct {
 
 func newModel(w *world, invariants []string) *model {
 	m := &model{
-		w: w, items: map[string]*item{}, recorded: map[string][]*call{}, pods: map[types.UID]*podModel{}, used: map[string]bool{}, images: map[string]bool{},
+		w: w, items: map[string]*item{}, recorded: map[string][]*call{}, pods: map[types.UID]*podModel{}, used: map[string]bool{}, decisions: map[string]decision{}, images: map[string]bool{},
 		grace: slices.Contains(invariants, graceInvariant),
 	}
 	var list []sim.Invariant

@@ -21,6 +21,7 @@ func (m *model) exchange(ctx context.Context, method, key, pace string, request 
 	f := parse(request)
 	w.mu.Lock()
 	began := w.now()
+	runs := m.isRunning(method, f)
 	c := m.recordedCall(method, key, f)
 	if c != nil && (c.err != nil || c.hangs) {
 		m.note(sim.Entry{Kind: sim.StepTaken, Step: &sim.Step{At: began, Do: sim.Fault, Calls: "runtime", Kind: sim.Error, Percent: 100, For: c.end - c.begin}})
@@ -51,7 +52,12 @@ func (m *model) exchange(ctx context.Context, method, key, pace string, request 
 		return newError(c.err)
 	}
 	if changes[method] {
-		return m.change(c, method, request, f, answer)
+		action := m.action(method, f)
+		err := m.change(c, method, request, f, answer)
+		if err == nil && runs {
+			m.decide(method, action, began, f)
+		}
+		return err
 	}
 	return m.answer(c, method, request, f, answer)
 }

@@ -48,6 +48,11 @@ type Options struct {
 	// answers consistently, whatever the agent does.
 	Invariants []string
 
+	// Decisions is true for a recording of another program, such as the kubelet. The runtime answers as for Invariants, and
+	// the Decisions of the two programs are compared. Their reads, statuses and probes are not, and the replay does not
+	// end at a difference.
+	Decisions bool
+
 	// Settle is how long a checked replay goes on after the end of the recording, without faults, until the
 	// final state is checked. Zero means 10 minutes.
 	Settle time.Duration
@@ -76,6 +81,9 @@ type Result struct {
 	// Digest is a hash of all actions, in their order in each pod. It is the same for each replay of a
 	// recording with the same program and Options.
 	Digest string
+
+	// Decisions are those of Options.Decisions; nil without it. Divergence is their first difference.
+	Decisions *Decisions
 
 	// Violations are those of Options.Invariants, in the order of their times; nil if there are none. Trace has what
 	// happened in a checked replay.
@@ -137,8 +145,10 @@ func run(ctx, outside context.Context, r *Recording, x *index, opts Options, dir
 	time.Sleep(time.Until(r.Header.Start)) // wall clocks are those of the recording
 	w := newWorld(x, time.Now(), opts.Tolerance)
 	w.canceled = func() bool { return outside.Err() != nil }
-	if len(opts.Invariants) > 0 {
-		w.settle = opts.Settle
+	if opts.Decisions || len(opts.Invariants) > 0 {
+		if w.settle = opts.Settle; len(opts.Invariants) == 0 {
+			w.settle = 0
+		}
 		w.model = newModel(w, opts.Invariants)
 	}
 	drawn := new(timeline.Recorder)
@@ -175,9 +185,16 @@ func run(ctx, outside context.Context, r *Recording, x *index, opts Options, dir
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.model != nil {
-		return Result{
+		result := Result{
 			Until: end, Violations: w.model.violations, Trace: w.model.trace, Unrecorded: w.model.created, Digest: w.model.digest(), Timeline: out,
-		}, nil
+		}
+		if opts.Decisions {
+			result.Decisions = w.model.compareDecisions()
+			if d := result.Decisions; len(d.Differences) > 0 {
+				result.Divergence = d.Differences[0]
+			}
+		}
+		return result, nil
 	}
 	w.outputs.finish(end)
 	return Result{

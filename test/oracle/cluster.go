@@ -41,6 +41,7 @@ type cluster struct {
 	kubeconfig string               // of the kubelet
 	recorder   *recorder
 	upstream   http.Handler
+	tap        *tap // nil: the kubelet is not recorded
 
 	mu      sync.Mutex
 	windows []window
@@ -254,6 +255,9 @@ func (c *cluster) addPod(object any, deleted bool) {
 	}
 	c.mu.Unlock()
 	c.recorder.add(Record{Pod: &Version{Pod: pod, Deleted: deleted}})
+	if c.tap != nil {
+		c.tap.observe(context.Background(), pod, deleted)
+	}
 }
 
 func (c *cluster) addEvent(object any, deleted bool) {

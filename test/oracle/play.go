@@ -36,16 +36,25 @@ type player struct {
 	machine  *machine
 	cluster  *cluster
 	agent    *agent
+	tap      *tap // nil: the kubelet is not recorded
 	restarts sync.WaitGroup
 }
 
 // play runs a scenario with a kubelet, and returns what was recorded.
-func play(ctx context.Context, t testing.TB, s Scenario, o playOptions, dir string) (*Recording, error) {
+func play(ctx context.Context, t testing.TB, s Scenario, o playOptions, dir string) (_ *Recording, err error) {
 	r := newRecorder()
 	p := &player{recorder: r}
-	var err error
 	if p.machine, err = newMachine(s, o.seed, r); err != nil {
 		return nil, err
+	}
+	if o.record != "" {
+		if p.tap, err = newTap(o.record, nodeName, runtimeName); err != nil {
+			return nil, err
+		}
+		recording, stop := context.WithCancel(context.WithoutCancel(ctx))
+		ended := make(chan error, 1)
+		go func() { ended <- p.tap.run(recording) }()
+		defer func() { stop(); err = errors.Join(err, <-ended) }()
 	}
 	socket := filepath.Join(dir, "cri.sock")
 	if err := p.serve(ctx, t, socket); err != nil {
@@ -54,6 +63,7 @@ func play(ctx context.Context, t testing.TB, s Scenario, o playOptions, dir stri
 	if p.cluster, err = newCluster(t, o.api, dir, r); err != nil {
 		return nil, err
 	}
+	p.cluster.tap = p.tap
 	if err := p.cluster.watch(ctx); err != nil {
 		return nil, err
 	}
@@ -91,7 +101,11 @@ func (p *player) serve(ctx context.Context, t testing.TB, socket string) error {
 	if err != nil {
 		return err
 	}
-	server, err := criserve.New(criserve.Config{Listener: listener, Runtime: p.machine, Images: p.machine, Streams: p.machine})
+	config := criserve.Config{Listener: listener, Runtime: p.machine, Images: p.machine, Streams: p.machine}
+	if p.tap != nil {
+		config.Runtime, config.Images = p.tap.services(p.machine, p.machine)
+	}
+	server, err := criserve.New(config)
 	if err != nil {
 		return err
 	}

@@ -27,6 +27,7 @@ outside. docs/oracle.md describes scenarios and invariants.
   oracle run FILE --kubelet PATH          play a scenario; print the timeline and the violations
   oracle fuzz --kubelet PATH --for 1h     play drawn scenarios; keep those that violate an invariant
   oracle shrink FILE --kubelet PATH       make a violating scenario smaller
+  oracle record FILE --dir DIR            record a kubelet in the format of sim/record, and replay it
   oracle check FILE                       check what 'run --save' or fuzz has recorded; also a directory
   oracle compare FILE FILE                classify the differences of two recordings of a scenario; also of directories
   oracle summary FILE...                  print the tables of results of fuzz
@@ -43,7 +44,7 @@ Flags:
 // commands are the subcommands.
 var commands = map[string]func(ctx context.Context, args []string, out io.Writer) error{
 	"run": runCommand, "play": playCommand, "draw": drawCommand, "fuzz": fuzzCommand, "check": checkCommand,
-	"invariants": invariantsCommand, "summary": summaryCommand, "shrink": shrinkCommand, "compare": compareCommand,
+	"invariants": invariantsCommand, "summary": summaryCommand, "record": recordCommand, "shrink": shrinkCommand, "compare": compareCommand,
 }
 
 // Command returns the subcommand of the program of this module.
@@ -85,6 +86,7 @@ type playOptions struct {
 	verbosity int
 	keepLog   bool
 	scratch   string
+	record    string // directory of a recording of package sim/record; empty: none
 }
 
 func (o *playOptions) flags(fs *flag.FlagSet) {
@@ -98,7 +100,7 @@ func (o *playOptions) flags(fs *flag.FlagSet) {
 
 // args returns the flags as arguments.
 func (o playOptions) args() []string {
-	return []string{"--kubelet=" + o.kubelet, "--api=" + o.api, fmt.Sprintf("--seed=%d", o.seed), fmt.Sprintf("--v=%d", o.verbosity), fmt.Sprintf("--log=%t", o.keepLog)}
+	return []string{"--kubelet=" + o.kubelet, "--api=" + o.api, fmt.Sprintf("--seed=%d", o.seed), fmt.Sprintf("--v=%d", o.verbosity), fmt.Sprintf("--log=%t", o.keepLog), "--record=" + o.record}
 }
 
 // complete sets defaults and checks the options.
@@ -112,6 +114,11 @@ func (o *playOptions) complete() (err error) {
 	}
 	if o.kubelet, err = filepath.Abs(o.kubelet); err != nil {
 		return err
+	}
+	if o.record != "" {
+		if o.record, err = filepath.Abs(o.record); err != nil {
+			return err
+		}
 	}
 	if _, err := os.Stat(o.kubelet); err != nil {
 		return fmt.Errorf("%w; bash hack/kubelet.sh %s builds Kubernetes' own, 'go build ./examples/kubelet' that of this repository", err, lab.KubernetesVersion)
@@ -169,6 +176,7 @@ func playCommand(ctx context.Context, args []string, out io.Writer) error {
 	var o playOptions
 	o.flags(fs)
 	result := fs.String("result", "", "`file` to write what was recorded to")
+	fs.StringVar(&o.record, "record", "", "`directory` of a recording of package sim/record")
 	files, err := parse(fs, args, 1, out)
 	if err != nil {
 		return err

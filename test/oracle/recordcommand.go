@@ -1,0 +1,57 @@
+package oracle
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/kubeparts/kubeparts/sim"
+	"github.com/kubeparts/kubeparts/sim/replay"
+)
+
+// recordCommand plays a scenario, records the kubelet in the format of package sim/record, and replays the recording.
+func recordCommand(ctx context.Context, args []string, out io.Writer) error {
+	fs := flag.NewFlagSet("record", flag.ContinueOnError)
+	var o playOptions
+	o.flags(fs)
+	fs.StringVar(&o.record, "dir", "", "`directory` of the recording; not below "+fmt.Sprint(isolatedDirs))
+	files, err := parse(fs, args, 1, out)
+	if err != nil {
+		return err
+	}
+	if o.record == "" {
+		return errors.New("record requires --dir")
+	}
+	if err := o.complete(); err != nil {
+		return err
+	}
+	s, err := readScenario(files[0])
+	if err != nil {
+		return err
+	}
+	if i := slices.IndexFunc(s, func(s Step) bool { return s.Do == sim.Kill || s.Do == sim.Reboot }); i >= 0 {
+		return fmt.Errorf("%s: a recording is of one process; remove this step", s[i])
+	}
+	run, err := playIsolated(ctx, s, o)
+	if err != nil {
+		return err
+	}
+	recording, err := replay.Open(o.record)
+	if err != nil {
+		return err
+	}
+	result, err := replay.Run(ctx, recording, replay.Options{Decisions: true})
+	if err != nil {
+		return err
+	}
+	d := result.Decisions
+	fmt.Fprintf(out, "%s, %d pods: %v recorded in %s\n%d decisions, of which the replay makes %d (%.1f %%), and %d others\n", run.Kubelet, len(podsOf(run)),
+		recording.Length, o.record, d.Recorded, d.Equal, 100*float64(d.Equal)/float64(max(d.Recorded, 1)), d.Replayed-d.Equal)
+	if result.Divergence != nil {
+		fmt.Fprintf(out, "first difference: %v\n", result.Divergence)
+	}
+	return nil
+}
