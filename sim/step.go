@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -194,23 +195,26 @@ func (s Schedule) String() string {
 	return b.String()
 }
 
-// Parse parses the text of a Schedule: one line per step. Empty lines and lines that
-// begin with # are ignored. The steps are sorted by time. An error contains the line
-// number.
+// Parse parses the text of a Schedule, as [ParseLines] does. The steps are sorted by time.
 func Parse(text string) (Schedule, error) {
-	var out Schedule
+	return ParseLines(text, ParseStep, func(s Step) time.Duration { return s.At })
+}
+
+// ParseLines parses each line of a text and sorts the results by their times. Empty lines and lines that
+// begin with # are ignored. An error contains the number of the line.
+func ParseLines[T any](text string, parse func(line string) (T, error), at func(T) time.Duration) (out []T, err error) {
 	for i, line := range strings.Split(text, "\n") {
 		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
-		step, err := ParseStep(line)
+		v, err := parse(line)
 		if err != nil {
 			return nil, fmt.Errorf("sim: line %d: %w", i+1, err)
 		}
-		out = append(out, step)
+		out = append(out, v)
 	}
-	slices.SortStableFunc(out, func(a, b Step) int { return int(a.At - b.At) })
+	slices.SortStableFunc(out, func(a, b T) int { return cmp.Compare(at(a), at(b)) })
 	return out, nil
 }
 

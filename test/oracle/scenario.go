@@ -37,23 +37,9 @@ type Step struct {
 // attach is the word of a step with Attach. Its other words are those of sim.Change.
 const attach = "attach"
 
-// ParseScenario parses the text of a scenario. Empty lines and lines that begin with # are ignored. An
-// error contains the number of the line.
+// ParseScenario parses the text of a scenario, as sim.ParseLines does.
 func ParseScenario(text string) (Scenario, error) {
-	var out Scenario
-	for i, line := range strings.Split(text, "\n") {
-		line = strings.TrimSpace(line)
-		if line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-		step, err := parseStep(line)
-		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", i+1, err)
-		}
-		out = append(out, step)
-	}
-	slices.SortStableFunc(out, func(a, b Step) int { return int(a.At - b.At) })
-	return out, nil
+	return sim.ParseLines(text, parseStep, func(s Step) time.Duration { return s.At })
 }
 
 func parseStep(line string) (s Step, err error) {
