@@ -34,8 +34,8 @@ type known struct {
 	expected []string
 }
 
-// verdict returns why a result is not the expected one; empty if it is. ours is true for this repository's kubelet.
-func (k known) verdict(ours bool, violations []Violation, err error) string {
+// unexpected returns why a result is not the expected one; empty if it is. ours is true for this repository's kubelet.
+func (k known) unexpected(ours bool, violations []Violation, err error) string {
 	found := names(violations)
 	switch {
 	case err != nil:
@@ -100,7 +100,7 @@ func knownCommand(ctx context.Context, args []string, out io.Writer) error {
 				if err == nil {
 					violations, err = check(run)
 				}
-				why := k.verdict(options.kubelet == o.kubelet, violations, err)
+				why := k.unexpected(options.kubelet == o.kubelet, violations, err)
 				mu.Lock()
 				defer mu.Unlock()
 				failed = failed || why != ""

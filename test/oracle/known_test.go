@@ -12,12 +12,12 @@ import (
 func TestTheKnownViolationIsRequiredOfOneKubelet(t *testing.T) {
 	k := known{expected: []string{"back-off", "no-stuck-pod"}}
 	found, other := []Violation{{Invariant: "no-stuck-pod"}}, []Violation{{Invariant: "init-order"}}
-	assert.Empty(t, k.verdict(false, found, nil))
-	assert.Empty(t, k.verdict(true, nil, nil))
-	assert.Equal(t, "violates no-stuck-pod", k.verdict(true, found, nil))
-	assert.Equal(t, "does not violate back-off or no-stuck-pod, but [init-order]", k.verdict(false, other, nil))
-	assert.Equal(t, "does not violate back-off or no-stuck-pod, but []", k.verdict(false, nil, nil))
-	assert.Equal(t, "not played", k.verdict(false, found, errors.New("not played")))
+	assert.Empty(t, k.unexpected(false, found, nil))
+	assert.Empty(t, k.unexpected(true, nil, nil))
+	assert.Equal(t, "violates no-stuck-pod", k.unexpected(true, found, nil))
+	assert.Equal(t, "does not violate back-off or no-stuck-pod, but [init-order]", k.unexpected(false, other, nil))
+	assert.Equal(t, "does not violate back-off or no-stuck-pod, but []", k.unexpected(false, nil, nil))
+	assert.Equal(t, "not played", k.unexpected(false, found, errors.New("not played")))
 }
 
 func TestAScenarioNamesTheKnownViolations(t *testing.T) {
