@@ -241,8 +241,7 @@ func report(out io.Writer, r *replay.Recording, result replay.Result, o options,
 		fmt.Fprintf(out, "%d violations, digest %.12s\n\nFirst violation: %s", len(result.Violations), result.Digest, result.Explain())
 	case o.Decisions:
 		d := result.Decisions
-		fmt.Fprintf(out, "%d recorded decisions, of which the replay makes %d (%.1f %%), and %d others\n",
-			d.Recorded, d.Equal, 100*float64(d.Equal)/float64(max(d.Recorded, 1)), d.Replayed-d.Equal)
+		fmt.Fprintln(out, d)
 		for i, difference := range d.Differences {
 			if i == 0 {
 				fmt.Fprintf(out, "\nFirst difference, at %s:\n%v\n", r.Header.Start.Add(difference.At).Format(time.RFC3339Nano), difference)

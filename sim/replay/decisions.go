@@ -19,9 +19,17 @@ type Decisions struct {
 	Recorded int // by the recorded program
 	Replayed int // by the replayed agent
 	Equal    int // by both, within Options.Tolerance
+	Shifted  int // by both, at other times
 
 	// Differences are the others, in the order of their times.
 	Differences []*Divergence
+}
+
+// String returns the numbers in one line.
+func (d *Decisions) String() string {
+	both := d.Equal + d.Shifted
+	return fmt.Sprintf("%d recorded decisions, of which the replay makes %d (%.1f %%), %d of them at other times; it makes %d others",
+		d.Recorded, both, 100*float64(both)/float64(max(d.Recorded, 1)), d.Shifted, d.Replayed-both)
 }
 
 // decides are the methods of Decisions.
@@ -130,7 +138,11 @@ func (m *model) compareDecisions() *Decisions {
 		if made {
 			out.Replayed++
 		}
-		switch late := is.at - was.at; {
+		late := is.at - was.at
+		if ok && made && late.Abs() > tolerance {
+			out.Shifted++
+		}
+		switch {
 		case !made:
 			differ(&Divergence{At: was.at, UID: was.pod, Recorded: was.text, Reason: "not replayed"})
 		case !ok:

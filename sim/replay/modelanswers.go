@@ -84,7 +84,7 @@ func (m *model) answer(c *call, method string, request []byte, f fields, answer 
 func (m *model) image(c *call, name string, a *runtimeapi.ImageStatusResponse) error {
 	pulled, changed := m.images[name]
 	switch {
-	case changed && !pulled:
+	case changed && !pulled, !changed && m.pulledLater(name):
 		return nil
 	case !changed && c != nil:
 		return decode(c.answer, a)
@@ -96,6 +96,17 @@ func (m *model) image(c *call, name string, a *runtimeapi.ImageStatusResponse) e
 	}
 	*a = runtimeapi.ImageStatusResponse{Image: &runtimeapi.Image{Id: syntheticID(name), RepoTags: []string{name}, Size: 1}}
 	return nil
+}
+
+// pulledLater reports whether the first recorded read of an image found none, so that it is absent until the replayed agent pulls it.
+func (m *model) pulledLater(name string) bool {
+	for _, c := range m.w.x.reads["ImageStatus"+name] {
+		var first runtimeapi.ImageStatusResponse
+		if c.err == nil && !c.hangs && decode(c.answer, &first) == nil {
+			return first.Image.GetId() == ""
+		}
+	}
+	return false
 }
 
 func (t *item) listing() *runtimeapi.Container {

@@ -32,8 +32,8 @@ func recordCommand(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if i := slices.IndexFunc(s, func(s Step) bool { return s.Do == sim.Kill || s.Do == sim.Reboot }); i >= 0 {
-		return fmt.Errorf("%s: a recording is of one process; remove this step", s[i])
+	if i := slices.IndexFunc(s, func(s Step) bool { return slices.Contains([]sim.Action{sim.Kill, sim.Reboot, sim.Fail}, s.Do) }); i >= 0 {
+		return fmt.Errorf("%s: a recording is of one process, and only the kubelet may write statuses; remove this step", s[i])
 	}
 	run, err := playIsolated(ctx, s, o)
 	if err != nil {
@@ -47,9 +47,7 @@ func recordCommand(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	d := result.Decisions
-	fmt.Fprintf(out, "%s, %d pods: %v recorded in %s\n%d decisions, of which the replay makes %d (%.1f %%), and %d others\n", run.Kubelet, len(podsOf(run)),
-		recording.Length, o.record, d.Recorded, d.Equal, 100*float64(d.Equal)/float64(max(d.Recorded, 1)), d.Replayed-d.Equal)
+	fmt.Fprintf(out, "%s, %d pods: %v recorded in %s\n%v\n", run.Kubelet, len(podsOf(run)), recording.Length, o.record, result.Decisions)
 	if result.Divergence != nil {
 		fmt.Fprintf(out, "first difference: %v\n", result.Divergence)
 	}
