@@ -28,6 +28,7 @@ outside. docs/oracle.md describes scenarios and invariants.
   oracle fuzz --kubelet PATH --for 1h     play drawn scenarios; keep those that violate an invariant
   oracle shrink FILE --kubelet PATH       make a violating scenario smaller
   oracle record FILE --dir DIR            record a kubelet in the format of sim/record, and replay it
+  oracle tap --listen SOCKET --dir DIR    record the kubelet of a node between it and its runtime, for examples/replay
   oracle known FILE... --ours PATH        require a known violation of Kubernetes' kubelet, and none of this repository's
   oracle check FILE                       check what 'run --save' or fuzz has recorded; also a directory
   oracle compare FILE FILE                classify the differences of two recordings of a scenario; also of directories
@@ -45,7 +46,7 @@ Flags:
 // commands are the subcommands.
 var commands = map[string]func(ctx context.Context, args []string, out io.Writer) error{
 	"run": runCommand, "play": playCommand, "draw": drawCommand, "fuzz": fuzzCommand, "check": checkCommand,
-	"invariants": invariantsCommand, "summary": summaryCommand, "record": recordCommand, "known": knownCommand, "shrink": shrinkCommand, "compare": compareCommand,
+	"invariants": invariantsCommand, "summary": summaryCommand, "record": recordCommand, "known": knownCommand, "tap": tapCommand, "shrink": shrinkCommand, "compare": compareCommand,
 }
 
 // Command returns the subcommand of the program of this module.

@@ -59,7 +59,9 @@ func newTap(dir, name, runtimeName string) (*tap, error) {
 // source is a podsource.PodSource whose sets observe determines.
 func (t *tap) source(ctx context.Context, set func([]*v1.Pod)) error {
 	t.mu.Lock()
-	t.set = set
+	if t.set = set; len(t.pods) > 0 {
+		set(t.pods)
+	}
 	t.mu.Unlock()
 	<-ctx.Done()
 	return nil

@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"context"
+	"net/http/httptest"
 	"os"
 	"testing"
 	"testing/synctest"
@@ -13,7 +14,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/kubeparts/kubeparts/kube/apitest"
+	"github.com/kubeparts/kubeparts/runtime/cri/remote"
 	"github.com/kubeparts/kubeparts/sim/record"
+	"github.com/kubeparts/kubeparts/sim/replay"
 )
 
 func TestATapRecordsAKubeletFromOutside(t *testing.T) {
@@ -90,4 +94,52 @@ func TestARecordingIsOfOneProcess(t *testing.T) {
 	err := recordCommand(t.Context(), []string{file, "--dir", t.TempDir(), "--kubelet", file}, t.Output())
 	assert.ErrorContains(t, err, "1s kill down=1s: a recording is of one process")
 	assert.ErrorContains(t, recordCommand(t.Context(), []string{file}, t.Output()), "requires --dir")
+}
+
+func TestANodeIsTapped(t *testing.T) {
+	dir := t.TempDir()
+	m, err := newMachine(nil, 1, newRecorder())
+	require.NoError(t, err)
+	p := &player{machine: m}
+	require.NoError(t, p.serve(t.Context(), t, dir+"/runtime.sock"))
+	api := new(apitest.Server)
+	pod := mustParse(t, "0s add web main:c=run")[0].pod()
+	api.Put(pod)
+	server := httptest.NewServer(api)
+	t.Cleanup(server.Close)
+	kubeconfig := `{"apiVersion":"v1","kind":"Config","clusters":[{"name":"c","cluster":{"server":"` + server.URL + `"}}],"contexts":[{"name":"x","context":{"cluster":"c"}}],"current-context":"x"}`
+	require.NoError(t, os.WriteFile(dir+"/kubeconfig", []byte(kubeconfig), 0o600))
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- tapCommand(ctx, []string{"--runtime", "unix://" + dir + "/runtime.sock", "--listen", "unix://" + dir + "/tap.sock", "--kubeconfig", dir + "/kubeconfig", "--node", nodeName, "--dir", dir + "/rec"}, t.Output())
+	}()
+	var client *remote.Client
+	require.Eventually(t, func() bool {
+		client, err = remote.Dial(t.Context(), "unix://"+dir+"/tap.sock", remote.Config{})
+		return err == nil
+	}, 30*time.Second, 10*time.Millisecond)
+	assert.Equal(t, runtimeName, client.Name)
+	_, err = client.Runtime.RunPodSandbox(t.Context(), &runtimeapi.PodSandboxConfig{Metadata: &runtimeapi.PodSandboxMetadata{Name: "web", Uid: "uid"}}, "")
+	require.NoError(t, err)
+	require.NoError(t, client.Close(t.Context()))
+	stop()
+	require.NoError(t, <-ended)
+	recording, err := replay.Open(dir + "/rec")
+	require.NoError(t, err)
+	assert.Equal(t, nodeName, recording.Header.Node)
+	var seen []string
+	files, err := record.Files(dir + "/rec")
+	require.NoError(t, err)
+	for f, err := range record.ReadFiles(files...) {
+		require.NoError(t, err)
+		if f.Pods != nil && len(f.Pods.Changed) > 0 {
+			seen = append(seen, f.Pods.Changed[0].Name)
+		} else if f.Call != nil {
+			seen = append(seen, f.Call.Method)
+		}
+	}
+	assert.Contains(t, seen, "web")
+	assert.Contains(t, seen, "RunPodSandbox")
+	assert.ErrorContains(t, tapCommand(t.Context(), nil, t.Output()), "requires --listen")
 }
