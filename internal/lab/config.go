@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -60,7 +61,8 @@ func (l layout) config(version string) (string, error) {
   runtime_type = "io.containerd.runc.v2"
 [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
   Root = %[5]q
-`, filepath.Join(l.dir, "opt"), Pause, l.cniBin, l.cniConf(), filepath.Join(l.dir, "runc"), l.metrics, l.hosts()), nil
+  SystemdCgroup = %[8]t
+`, filepath.Join(l.dir, "opt"), Pause, l.cniBin, l.cniConf(), filepath.Join(l.dir, "runc"), l.metrics, l.hosts(), CgroupDriver() == "systemd"), nil
 	}
 	return fmt.Sprintf(`version = 3
 imports = []
@@ -84,8 +86,13 @@ imports = []
   runtime_type = 'io.containerd.runc.v2'
 [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]
   Root = %[5]q
-`, filepath.Join(l.dir, "opt"), Pause, l.cniBin, l.cniConf(), filepath.Join(l.dir, "runc"), l.hosts(), l.metrics), nil
+  SystemdCgroup = %[8]t
+`, filepath.Join(l.dir, "opt"), Pause, l.cniBin, l.cniConf(), filepath.Join(l.dir, "runc"), l.hosts(), l.metrics, CgroupDriver() == "systemd"), nil
 }
+
+// CgroupDriver returns the driver of containers' cgroups, "cgroupfs" or "systemd": that of KUBEPARTS_CGROUP_DRIVER, or
+// cgroupfs.
+func CgroupDriver() string { return cmp.Or(os.Getenv("KUBEPARTS_CGROUP_DRIVER"), "cgroupfs") }
 
 // mirror configures a registry as mirror of other registries.
 func (l layout) mirror(url string, hosts []string) error {

@@ -203,7 +203,7 @@ func (d *Daemon) importImage(img Image) error {
 
 // Images returns the names of the images that the daemon has.
 func (d *Daemon) Images(ctx context.Context) (names []string, err error) {
-	images, err := cri.NewRemoteImageServiceBuilder().WithEndpoint(d.Endpoint).WithConnectionTimeout(90 * time.Second).Build(ctx)
+	images, err := cri.NewRemoteImageServiceBuilder().WithEndpoint(d.Endpoint).WithConnectionTimeout(Limit(90 * time.Second)).Build(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -216,7 +216,7 @@ func (d *Daemon) Images(ctx context.Context) (names []string, err error) {
 }
 
 func known(ctx context.Context, endpoint, ref string) error {
-	images, err := cri.NewRemoteImageServiceBuilder().WithEndpoint(endpoint).WithConnectionTimeout(90 * time.Second).Build(ctx)
+	images, err := cri.NewRemoteImageServiceBuilder().WithEndpoint(endpoint).WithConnectionTimeout(Limit(90 * time.Second)).Build(ctx)
 	if err != nil {
 		return err
 	}

@@ -39,6 +39,10 @@ type ControlPlaneConfig struct {
 	// Bare.
 	Controllers []string
 
+	// Guest is the address of this machine in an emulated one, which is forwarded to 127.0.0.1: the API server
+	// listens there. If nil, it listens on a separate loopback address.
+	Guest net.IP
+
 	// APIServer are additional arguments of kube-apiserver.
 	APIServer []string
 
@@ -61,11 +65,12 @@ type ControlPlane struct {
 	// Kubeconfig is the kubeconfig file of an administrator.
 	Kubeconfig string
 
-	t      testing.TB
-	dir    string
-	ip     net.IP
-	ca     *authority
-	client *http.Client
+	t        testing.TB
+	dir      string
+	ip       net.IP
+	guestURL string // with ControlPlaneConfig.Guest
+	ca       *authority
+	client   *http.Client
 
 	etcd, api, controllers, scheduler, metrics *child
 }
@@ -108,16 +113,24 @@ func (c *ControlPlane) prepare(cfg ControlPlaneConfig) (err error) {
 	}
 	ports := map[string]string{}
 	c.ip = ownLoopback(os.Getpid())
+	addresses := []net.IP{c.ip, net.IPv4(127, 0, 0, 1), net.IPv4(10, 96, 0, 1)}
+	if cfg.Guest != nil {
+		c.ip = net.IPv4(127, 0, 0, 1)
+		addresses = append(addresses, cfg.Guest)
+	}
 	for _, name := range []string{"etcd", "peer", "api", "controllers", "scheduler"} {
 		if ports[name], err = freePort(c.ip); err != nil {
 			return err
 		}
 	}
 	c.URL = "https://" + net.JoinHostPort(c.ip.String(), ports["api"])
+	if cfg.Guest != nil {
+		c.guestURL = "https://" + net.JoinHostPort(cfg.Guest.String(), ports["api"])
+	}
 	c.Etcd = "http://" + net.JoinHostPort(c.ip.String(), ports["etcd"])
 	peerURL := "http://" + net.JoinHostPort(c.ip.String(), ports["peer"])
 
-	serving, err := c.ca.server([]string{"kubernetes", "kubernetes.default.svc", "localhost"}, c.ip, net.IPv4(127, 0, 0, 1), net.IPv4(10, 96, 0, 1))
+	serving, err := c.ca.server([]string{"kubernetes", "kubernetes.default.svc", "localhost"}, addresses...)
 	if err != nil {
 		return err
 	}
@@ -233,12 +246,27 @@ func (c *ControlPlane) write(name, user string, groups ...string) (string, error
 }
 
 func (c *ControlPlane) writeConfig(name string, who pair, token string) (string, error) {
-	data, err := kubeconfig(c.URL, c.ca.pem, who, token)
-	if err != nil {
-		return "", err
-	}
 	path := c.file(name + ".kubeconfig")
-	return path, os.WriteFile(path, data, 0o600)
+	return path, c.writeFile(path, c.URL, who, token)
+}
+
+func (c *ControlPlane) writeFile(path, url string, who pair, token string) error {
+	data, err := kubeconfig(url, c.ca.pem, who, token)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, data, 0o600)
+}
+
+// WriteGuest writes the kubeconfig files of an administrator and of a node that has joined, for programs in the
+// emulated machine of ControlPlaneConfig.Guest.
+func (c *ControlPlane) WriteGuest(admin, node, name string) {
+	c.t.Helper()
+	for path, user := range map[string][]string{admin: {"lab-admin", "system:masters"}, node: {"system:node:" + name, "system:nodes"}} {
+		who, err := c.ca.client(user[0], user[1:]...)
+		c.must("make a certificate", err)
+		c.must("write a kubeconfig", c.writeFile(path, c.guestURL, who, ""))
+	}
 }
 
 // NodeKubeconfig writes the kubeconfig file of a node that has joined, and returns its
@@ -365,7 +393,7 @@ func (c *ControlPlane) dial() error {
 	}
 	roots := x509.NewCertPool()
 	roots.AddCert(c.ca.cert)
-	c.client = &http.Client{Timeout: 90 * time.Second, Transport: &http.Transport{
+	c.client = &http.Client{Timeout: Limit(90 * time.Second), Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{cert}}, DisableKeepAlives: true,
 	}}
 	return nil
@@ -376,7 +404,7 @@ func (c *ControlPlane) dial() error {
 const startPatience = 3 * time.Minute
 
 func (c *ControlPlane) awaitAPI() error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.t.Context()), startPatience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.t.Context()), Limit(startPatience))
 	defer cancel()
 	return c.api.await(ctx, "readiness", func(ctx context.Context) error {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.URL+"/readyz", nil)

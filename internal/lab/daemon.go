@@ -52,14 +52,14 @@ func (d *Daemon) start() error {
 // await calls check until it returns nil. It returns check's last error when the daemon
 // exits or after patience.
 func (d *Daemon) await(what string, check func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.t.Context()), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.t.Context()), Limit(patience))
 	defer cancel()
 	return d.child.await(ctx, what, check)
 }
 
 // dial connects to the runtime service. The caller must close it.
 func dial(ctx context.Context, endpoint string) (internalapi.RuntimeService, error) {
-	return cri.NewRemoteRuntimeServiceBuilder().WithEndpoint(endpoint).WithConnectionTimeout(90 * time.Second).Build(ctx)
+	return cri.NewRemoteRuntimeServiceBuilder().WithEndpoint(endpoint).WithConnectionTimeout(Limit(90 * time.Second)).Build(ctx)
 }
 
 // ready returns nil when every condition that the runtime reports is true.
@@ -144,7 +144,7 @@ func (d *Daemon) cleanup() {
 		d.t.Logf("lab: the last warnings and errors in containerd's log:\n%s", d.child.problems(10))
 	}
 	if d.Running() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(d.t.Context()), 90*time.Second)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(d.t.Context()), Limit(90*time.Second))
 		defer cancel()
 		err := errors.Join(resume(d.child.cmd.Process), removePods(ctx, d.Endpoint))
 		if err != nil {

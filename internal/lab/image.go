@@ -208,14 +208,15 @@ func BusyboxImage() (Image, error) {
 	return img, nil
 }
 
-// PauseImage compiles the program of the package pause in dir and returns an image of it.
-// With the Go build cache this is fast from the second time on.
+// PauseImage returns an image of the program of the package pause: the file that KUBEPARTS_PAUSE names, or one that
+// is built in dir.
 func PauseImage(dir string) (Image, error) {
-	bin := filepath.Join(dir, "pause")
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", bin, "github.com/kubeparts/kubeparts/internal/lab/pause")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return Image{}, fmt.Errorf("lab: build the pause program: %w\n%s", err, out)
+	bin := os.Getenv("KUBEPARTS_PAUSE")
+	if bin == "" {
+		bin = filepath.Join(dir, "pause")
+		if err := BuildPause(bin); err != nil {
+			return Image{}, err
+		}
 	}
 	data, err := os.ReadFile(bin)
 	if err != nil {
@@ -227,4 +228,15 @@ func PauseImage(dir string) (Image, error) {
 		User:       "65535:65535",
 		Files:      []File{{Path: "pause", Mode: 0o755, Data: data}},
 	}, nil
+}
+
+// BuildPause builds the program of the package pause into a file. With the Go build cache this is fast from the
+// second time on.
+func BuildPause(file string) error {
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", file, "github.com/kubeparts/kubeparts/internal/lab/pause")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("lab: build the pause program: %w\n%s", err, out)
+	}
+	return nil
 }

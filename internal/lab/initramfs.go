@@ -6,21 +6,22 @@ import (
 	"path/filepath"
 )
 
-// An archive writes an initramfs: a cpio archive in the format that the kernel unpacks.
-type archive struct {
+// An Archive is an initramfs: a cpio archive in the format that the kernel unpacks.
+type Archive struct {
 	bytes.Buffer
 	files int
 }
 
+// The types and permissions of files in an [Archive].
 const (
-	cpioDir  = 0o040755
-	cpioFile = 0o100755
-	cpioText = 0o100644
-	cpioLink = 0o120777 // the content is the target
+	CpioDir  = 0o040755
+	CpioFile = 0o100755
+	CpioText = 0o100644
+	CpioLink = 0o120777 // the content is the target
 )
 
-// add appends a file of type and permissions mode.
-func (a *archive) add(name string, mode int, content []byte) {
+// Add appends a file of type and permissions mode, such as [CpioFile].
+func (a *Archive) Add(name string, mode int, content []byte) {
 	a.files++
 	// Magic, inode, mode, uid, gid, links, mtime, size, device and its like (4),
 	// length of the name, checksum.
@@ -33,23 +34,23 @@ func (a *archive) add(name string, mode int, content []byte) {
 }
 
 // dirs adds a directory and its parents, unless they have been added.
-func (a *archive) dirs(made map[string]bool, name string) {
+func (a *Archive) dirs(made map[string]bool, name string) {
 	if name == "." || made[name] {
 		return
 	}
 	a.dirs(made, filepath.Dir(name))
 	made[name] = true
-	a.add(name, cpioDir, nil)
+	a.Add(name, CpioDir, nil)
 }
 
-// end closes the archive.
-func (a *archive) end() []byte {
-	a.add("TRAILER!!!", 0, nil)
+// End closes the archive and returns its content.
+func (a *Archive) End() []byte {
+	a.Add("TRAILER!!!", 0, nil)
 	return a.Bytes()
 }
 
 // pad writes zeros up to a multiple of four bytes.
-func (a *archive) pad() {
+func (a *Archive) pad() {
 	for a.Len()%4 != 0 {
 		a.WriteByte(0)
 	}

@@ -59,9 +59,9 @@ func Kernel(t *testing.T, packages ...string) {
 		t.Skip("lab: one machine in another is enough")
 	}
 	Need(t, "qemu", "kernel", "busybox")
-	var a archive
+	var a Archive
 	for _, dir := range []string{"bin", "proc", "sys", "dev", "tmp", "suites"} {
-		a.add(dir, cpioDir, nil)
+		a.Add(dir, CpioDir, nil)
 	}
 	path, err := busybox()
 	if err != nil {
@@ -72,16 +72,16 @@ func Kernel(t *testing.T, packages ...string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a.add(name, cpioFile, content)
+		a.Add(name, CpioFile, content)
 	}
 	put("bin/busybox", path)
-	a.add("init", cpioFile, []byte(boot))
+	a.Add("init", CpioFile, []byte(boot))
 	dir := t.TempDir()
 	for pkg, suite := range buildSuites(t, dir, packages) {
 		put("suites/"+suiteName(pkg), suite)
 	}
 	initrd := filepath.Join(dir, "initrd")
-	if err := os.WriteFile(initrd, a.end(), 0o600); err != nil {
+	if err := os.WriteFile(initrd, a.End(), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)

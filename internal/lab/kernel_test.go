@@ -10,10 +10,10 @@ import (
 )
 
 func TestAnArchiveIsWhatCpioReads(t *testing.T) {
-	var a archive
-	a.add("dir", cpioDir, nil)
-	a.add("dir/file", cpioFile, []byte("text"))
-	text := a.end()
+	var a Archive
+	a.Add("dir", CpioDir, nil)
+	a.Add("dir/file", CpioFile, []byte("text"))
+	text := a.End()
 	assert.Zero(t, len(text)%4)
 	assert.True(t, bytes.HasPrefix(text, []byte("070701")))
 	if _, err := exec.LookPath("cpio"); err != nil {

@@ -30,7 +30,7 @@ func NeedSystemd(t testing.TB) {
 
 // Systemd is [Kernel] on a machine whose first process is this machine's systemd, with
 // the system bus and logind. It runs the tests of the packages whose names match the
-// pattern as the service suites.service.
+// pattern as the service job.service.
 func Systemd(t *testing.T, pattern string, packages ...string) {
 	t.Helper()
 	if InsideKernel() {
@@ -50,13 +50,13 @@ func Systemd(t *testing.T, pattern string, packages ...string) {
 	for pkg, suite := range buildSuites(t, dir, packages) {
 		files["suites/"+suiteName(pkg)] = suite
 	}
-	var a archive
+	var a Archive
 	made := map[string]bool{}
 	for _, name := range []string{"proc", "sys", "dev", "tmp", "run", "var", "usr/sbin", "usr/lib64"} {
 		a.dirs(made, name)
 	}
 	for link, to := range map[string]string{"bin": "usr/bin", "sbin": "usr/sbin", "lib": "usr/lib", "lib64": "usr/lib64", "init": "usr/lib/systemd/systemd", "var/run": "../run"} {
-		a.add(link, cpioLink, []byte(to))
+		a.Add(link, CpioLink, []byte(to))
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		content, err := os.ReadFile(files[name])
@@ -64,21 +64,23 @@ func Systemd(t *testing.T, pattern string, packages ...string) {
 			t.Fatal(err)
 		}
 		a.dirs(made, filepath.Dir(name))
-		a.add(name, cpioFile, content)
+		a.Add(name, CpioFile, content)
 	}
-	for name, text := range systemdConfig(pattern) {
+	config := SystemdConfig("/bin/busybox sh /suites.sh")
+	config["suites.sh"] = suitesScript(pattern)
+	for name, text := range config {
 		a.dirs(made, filepath.Dir(name))
-		a.add(name, cpioText, []byte(text))
+		a.Add(name, CpioText, []byte(text))
 	}
 	initrd := filepath.Join(dir, "initrd")
-	if err := os.WriteFile(initrd, a.end(), 0o600); err != nil {
+	if err := os.WriteFile(initrd, a.End(), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	// The suites write to a separate serial line, without messages of the kernel and systemd.
 	line := filepath.Join(dir, "suites.txt")
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
-	console, err := emulate(ctx, initrd, "systemd.log_target=console systemd.log_level=notice systemd.log_color=0 systemd.show_status=0 systemd.default_standard_output=kmsg+console systemd.default_timeout_start_sec=300",
+	console, err := emulate(ctx, initrd, SystemdParameters,
 		"-serial", "mon:stdio", "-serial", "file:"+line)
 	printed, readErr := os.ReadFile(line)
 	if err := errors.Join(err, readErr); err != nil {
@@ -87,8 +89,13 @@ func Systemd(t *testing.T, pattern string, packages ...string) {
 	report(t, strings.ReplaceAll(string(printed), "\r", ""), console, packages)
 }
 
-// systemdConfig are the configuration files of a machine of [Systemd].
-func systemdConfig(pattern string) map[string]string {
+// SystemdParameters are the kernel's parameters of a machine with systemd.
+const SystemdParameters = "systemd.log_target=console systemd.log_level=notice systemd.log_color=0 systemd.show_status=0 systemd.default_standard_output=kmsg+console systemd.default_timeout_start_sec=300"
+
+// SystemdConfig returns the configuration files of a machine with systemd that runs a command as the service
+// job.service, with its output on the second serial line. The machine has the system bus and logind, and no other
+// services.
+func SystemdConfig(command string) map[string]string {
 	unit := func(lines ...string) string { return strings.Join(lines, "\n") + "\n" }
 	const alone = "DefaultDependencies=no"
 	return map[string]string{
@@ -100,11 +107,11 @@ func systemdConfig(pattern string) map[string]string {
 <busconfig><type>system</type><user>messagebus</user><listen>unix:path=/run/dbus/system_bus_socket</listen><auth>EXTERNAL</auth>
 <policy context="default"><allow send_destination="*"/><allow receive_sender="*"/><allow own="*"/><allow user="*"/></policy></busconfig>
 `,
-		"etc/systemd/system/default.target":  unit("[Unit]", alone, "Requires=suites.service"),
+		"etc/systemd/system/default.target":  unit("[Unit]", alone, "Requires=job.service"),
 		"etc/systemd/system/sysinit.target":  unit("[Unit]", alone, "Conflicts=shutdown.target"),
 		"etc/systemd/system/basic.target":    unit("[Unit]", "Requires=sysinit.target", "After=sysinit.target"),
 		"etc/systemd/system/shutdown.target": unit("[Unit]", alone, "RefuseManualStart=yes"),
-		"etc/systemd/system/poweroff.target": unit("[Unit]", alone, "AllowIsolate=yes", "After=suites.service"),
+		"etc/systemd/system/poweroff.target": unit("[Unit]", alone, "AllowIsolate=yes", "After=job.service"),
 		"etc/systemd/system/dbus.socket":     unit("[Socket]", "ListenStream=/run/dbus/system_bus_socket"),
 		"etc/systemd/system/dbus.service": unit("[Unit]", "Requires=dbus.socket", "[Service]", "Type=notify",
 			"ExecStart=/usr/bin/dbus-daemon --config-file=/etc/dbus-1/system.conf --address=systemd: --nofork --nopidfile --systemd-activation"),
@@ -113,10 +120,15 @@ func systemdConfig(pattern string) map[string]string {
 			"RuntimeDirectory=systemd/sessions systemd/seats systemd/users systemd/inhibit systemd/shutdown", "RuntimeDirectoryPreserve=yes"),
 		// A shutdown waits for the service and stops no unit before, so that the results are
 		// printed. At its end the service stops the machine.
-		"etc/systemd/system/suites.service": unit("[Unit]", alone, "Wants=systemd-logind.service", "Wants=basic.target", "After=basic.target systemd-logind.service",
-			"[Service]", "Type=oneshot", "ExecStart=/bin/busybox sh /suites.sh", "StandardInput=null", "StandardOutput=tty", "StandardError=tty", "TTYPath=/dev/ttyS1",
+		"etc/systemd/system/job.service": unit("[Unit]", alone, "Wants=systemd-logind.service", "Wants=basic.target", "After=basic.target systemd-logind.service",
+			"[Service]", "Type=oneshot", "ExecStart="+command, "StandardInput=null", "StandardOutput=tty", "StandardError=tty", "TTYPath=/dev/ttyS1",
 			"TimeoutStartSec=infinity", "Delegate=no"),
-		"suites.sh": `/bin/busybox --install /usr/bin
+	}
+}
+
+// suitesScript runs the suites in the machine of [Systemd], and stops it.
+func suitesScript(pattern string) string {
+	return `/bin/busybox --install /usr/bin
 mount -t tmpfs tmp /tmp
 ip link set lo up
 export ` + insideKernel + `=1 ` + insideSystemd + `=1 PATH=/bin HOME=/tmp TMPDIR=/tmp
@@ -127,8 +139,7 @@ for suite in /suites/*; do
 done
 sync
 poweroff -f
-`,
-	}
+`
 }
 
 // systemdPrograms are the programs of this machine that [Systemd] uses.

@@ -13,6 +13,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/kubeparts/kubeparts/internal/lab"
 )
 
 // A Process is a kubelet or the complete node.
@@ -78,7 +80,7 @@ func (p *Process) Stop(limit time.Duration) error {
 	select {
 	case <-p.Exited:
 		return nil
-	case <-time.After(limit):
+	case <-time.After(lab.Limit(limit)):
 		return errors.Join(fmt.Errorf("the process does not exit within %v of SIGTERM", limit), p.Kill())
 	}
 }
@@ -96,14 +98,14 @@ func Tail(log string, lines int) string {
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
-// Until calls check until it returns nil, ctx is done, or the limit has passed.
+// Until calls check until it returns nil, ctx is done, or the limit (see lab.Limit) has passed.
 func Until(ctx context.Context, what string, limit time.Duration, check func() error) error {
 	return (*Process)(nil).Until(ctx, what, limit, check)
 }
 
 // Until is the function Until; it also returns if the process exits.
 func (p *Process) Until(ctx context.Context, what string, limit time.Duration, check func() error) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := context.WithTimeout(ctx, lab.Limit(limit))
 	defer cancel()
 	var exited <-chan struct{}
 	if p != nil {
