@@ -17,6 +17,7 @@ import (
 	"github.com/kubeparts/kubeparts/test/footprint"
 	"github.com/kubeparts/kubeparts/test/hollow"
 	"github.com/kubeparts/kubeparts/test/internal/cli"
+	"github.com/kubeparts/kubeparts/test/modern"
 	"github.com/kubeparts/kubeparts/test/operators"
 	"github.com/kubeparts/kubeparts/test/oracle"
 	"github.com/kubeparts/kubeparts/test/starts"
@@ -31,6 +32,7 @@ func commands() []cli.Command {
 		e2enode.Command(),
 		footprint.Command(),
 		hollow.Command(),
+		modern.Command(),
 		operators.Command(),
 		oracle.Command(),
 		starts.Command(),

@@ -17,7 +17,7 @@ var cgroupFiles = []string{
 	"cpu.shares", "cpu.cfs_quota_us", "cpu.cfs_period_us", "cpuset.cpus", "cpuset.mems", "pids.max", "devices.list",
 	"memory.limit_in_bytes", "memory.memsw.limit_in_bytes", "memory.soft_limit_in_bytes", "memory.swappiness", "memory.oom_control",
 	"hugetlb.2MB.limit_in_bytes", "hugetlb.1GB.limit_in_bytes",
-	"cpu.weight", "cpu.max", "memory.min", "memory.low", "memory.high", "memory.max", "memory.swap.max", "memory.oom.group", "hugetlb.2MB.max",
+	"cpu.weight", "cpu.max", "memory.min", "memory.low", "memory.high", "memory.max", "memory.swap.max", "memory.oom.group", "hugetlb.2MB.max", "hugetlb.1GB.max",
 }
 
 // readCgroups returns the settings of the cgroups below one, by the hierarchy and the path

@@ -47,7 +47,7 @@ func compare(ctx context.Context, o options, out io.Writer) int {
 		say("%v", err)
 		return 2
 	}
-	complete := o.focus == ""
+	complete := o.focus == "" && o.skip == ""
 	fmt.Fprintf(out, "%d pods, %d subjects: %d differences, %d unexplained\n", len(kubelet.Pods), len(before), result.count(), len(result.unexplained))
 	switch {
 	case len(result.unexplained) > 0:
@@ -65,7 +65,7 @@ func compare(ctx context.Context, o options, out io.Writer) int {
 // the run whose results are in o.from.
 func snapshots(ctx context.Context, o options, out io.Writer, say func(string, ...any)) (kubelet, agent *snapshot, err error) {
 	found := map[string]*snapshot{}
-	for _, kind := range []string{kindKubelet, kindAgent} {
+	for _, kind := range Kinds() {
 		if o.from != "" {
 			if found[kind], err = load(filepath.Join(o.from, kind+".json")); err != nil {
 				return nil, nil, err

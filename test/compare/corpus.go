@@ -39,11 +39,16 @@ func (b batch) pods() []*unstructured.Unstructured {
 	return slices.DeleteFunc(slices.Clone(b.objects), func(o *unstructured.Unstructured) bool { return o.GetKind() != "Pod" })
 }
 
-// corpus returns the batches whose names match a pattern.
-func corpus(focus string) ([]batch, error) {
+// corpus returns the batches whose names match a pattern, without the objects whose names match another one, which
+// may be empty.
+func corpus(focus, skip string) ([]batch, error) {
 	pattern, err := regexp.Compile(focus)
 	if err != nil {
 		return nil, fmt.Errorf("--focus: %w", err)
+	}
+	skipped, err := regexp.Compile(skip)
+	if err != nil {
+		return nil, fmt.Errorf("--skip: %w", err)
 	}
 	var batches []batch
 	for _, dir := range []string{"static", "api"} {
@@ -63,6 +68,9 @@ func corpus(focus string) ([]batch, error) {
 			objects, err := parseObjects(data)
 			if err != nil {
 				return nil, fmt.Errorf("corpus/%s/%s: %w", dir, entry.Name(), err)
+			}
+			if skip != "" {
+				objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return skipped.MatchString(o.GetName()) })
 			}
 			batches = append(batches, batch{name, dir == "static", objects})
 		}

@@ -14,7 +14,7 @@ import (
 
 // Every pod of the corpus has only fields that the API has, and a name of its own.
 func TestTheCorpusIsValid(t *testing.T) {
-	batches, err := corpus("")
+	batches, err := corpus("", "")
 	require.NoError(t, err)
 	names := map[string]bool{}
 	for _, b := range batches {
@@ -32,14 +32,28 @@ func TestTheCorpusIsValid(t *testing.T) {
 }
 
 func TestFocus(t *testing.T) {
-	batches, err := corpus("^probes$")
+	batches, err := corpus("^probes$", "")
 	require.NoError(t, err)
 	require.Len(t, batches, 1)
 	assert.True(t, batches[0].static)
-	_, err = corpus("no such file")
+	_, err = corpus("no such file", "")
 	assert.Error(t, err)
-	_, err = corpus("(")
+	_, err = corpus("(", "")
 	assert.Error(t, err)
 	_, err = parseObjects([]byte("kind: Pod\n"))
 	assert.ErrorContains(t, err, "no kind or name")
+}
+
+func TestPodsAreSkippedByName(t *testing.T) {
+	all, err := corpus("^resources$", "")
+	require.NoError(t, err)
+	some, err := corpus("^resources$", "^resources-tiny$")
+	require.NoError(t, err)
+	require.Len(t, some, 1)
+	assert.Len(t, some[0].objects, len(all[0].objects)-1)
+	for _, o := range some[0].objects {
+		assert.NotEqual(t, "resources-tiny", o.GetName())
+	}
+	_, err = corpus("", "(")
+	assert.ErrorContains(t, err, "--skip")
 }

@@ -28,6 +28,9 @@ func newDocument(s *snapshot) document {
 	for name, pod := range s.Pods {
 		d.addPod(name, pod, n)
 	}
+	for batch, files := range s.Cgroups {
+		d["cgroups of the node with "+batch] = n.strings(files)
+	}
 	d.addEvents(s, n)
 	d.addNode(s.Node, n)
 	return d
@@ -116,7 +119,7 @@ func (n *normalizer) object(c criproxy.Call) (object string, attempt uint64) {
 	}
 	pod, rest, ok := strings.Cut(object, "/")
 	if name, suffix, _ := strings.Cut(pod, "#"); true {
-		pod = strings.TrimSuffix(name, "-"+nodeName)
+		pod = strings.TrimSuffix(name, "-"+NodeName)
 		if suffix != "" {
 			pod += "#" + suffix
 		}
@@ -201,7 +204,7 @@ func (d document) addEvents(s *snapshot, n *normalizer) {
 		e := &s.Events[i]
 		subject := "events of " + strings.ToLower(e.InvolvedObject.Kind)
 		if e.InvolvedObject.Kind == "Pod" {
-			subject = "events " + strings.TrimSuffix(e.InvolvedObject.Name, "-"+nodeName)
+			subject = "events " + strings.TrimSuffix(e.InvolvedObject.Name, "-"+NodeName)
 		}
 		group, _ := d[subject].(map[string]any)
 		if group == nil {

@@ -15,6 +15,8 @@ import (
 
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	cri "k8s.io/cri-client/pkg"
+
+	"github.com/kubeparts/kubeparts/internal/lab"
 )
 
 // maxContent is the size of the largest files whose contents are compared.
@@ -75,7 +77,7 @@ type running struct {
 
 // runningContainers returns the running containers, from containerd itself.
 func runningContainers(ctx context.Context, endpoint string) ([]running, error) {
-	rt, err := cri.NewRemoteRuntimeServiceBuilder().WithEndpoint(endpoint).WithConnectionTimeout(90 * time.Second).Build(ctx)
+	rt, err := cri.NewRemoteRuntimeServiceBuilder().WithEndpoint(endpoint).WithConnectionTimeout(lab.Limit(90 * time.Second)).Build(ctx)
 	if err != nil {
 		return nil, err
 	}

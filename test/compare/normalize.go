@@ -55,7 +55,7 @@ func newNormalizer(s *snapshot) *normalizer {
 			pod := numbered(text(c.Request, "config", "metadata", "name"), number(c.Request, "config", "metadata", "attempt"))
 			name, _, _ := strings.Cut(pod, "#")
 			if s.Pods[name] == nil {
-				if trimmed := strings.TrimSuffix(name, "-"+nodeName); s.Pods[trimmed] != nil {
+				if trimmed := strings.TrimSuffix(name, "-"+NodeName); s.Pods[trimmed] != nil {
 					pod = trimmed + strings.TrimPrefix(pod, name)
 					name = trimmed
 				}

@@ -19,14 +19,14 @@ type object = map[string]any
 
 // run returns a snapshot of a static pod with one container, as it is with these IDs.
 func run(uid, sandbox, container, dir string) *snapshot {
-	version := v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-" + nodeName, UID: "mirror-" + "of-" + v1.Pod{}.UID, Annotations: map[string]string{configHash: uid}}}
+	version := v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-" + NodeName, UID: "mirror-" + "of-" + v1.Pod{}.UID, Annotations: map[string]string{configHash: uid}}}
 	version.UID = "mirror-" + version.UID
 	version.Status = v1.PodStatus{Phase: v1.PodRunning, HostIP: "192.0.2.2", PodIP: "10.231.7.9"}
 	return &snapshot{
 		Paths: map[string]string{dir: "<dir>", dir + "/root": "<root>"},
 		Pods:  map[string]*podRecord{"web": {Static: true, History: []v1.Pod{version}, Settled: 1}},
 		Calls: []criproxy.Call{
-			{Method: "RunPodSandbox", Request: object{"config": object{"metadata": object{"name": "web-" + nodeName, "uid": uid}}}, Response: object{"pod_sandbox_id": sandbox}},
+			{Method: "RunPodSandbox", Request: object{"config": object{"metadata": object{"name": "web-" + NodeName, "uid": uid}}}, Response: object{"pod_sandbox_id": sandbox}},
 			{Method: "CreateContainer", Request: object{"pod_sandbox_id": sandbox, "config": object{
 				"metadata": object{"name": "main"},
 				"envs":     []any{object{"key": "A", "value": "1"}, object{"key": "KUBERNETES_PORT"}, object{"key": "B"}, object{"key": "KUBERNETES_HOST"}},

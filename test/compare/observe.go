@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -23,17 +24,18 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubeparts/kubeparts/internal/lab"
+	"github.com/kubeparts/kubeparts/test/internal/cgroupdir"
 )
 
 // observe runs the corpus on one kind of node.
 func observe(ctx context.Context, t testing.TB, kind string, o options, say func(string, ...any)) (*snapshot, error) {
-	batches, err := corpus(o.focus)
+	batches, err := corpus(o.focus, o.skip)
 	if err != nil {
 		return nil, err
 	}
 	say("%s: starting containerd, an API server and the node", kind)
 	w := newWorld(t, kind, o)
-	if err := w.node.UntilReady(ctx, w.api, nodeName); err != nil {
+	if err := w.node.UntilReady(ctx, w.api, NodeName); err != nil {
 		return nil, err
 	}
 	watching, stop := context.WithCancel(ctx)
@@ -42,7 +44,7 @@ func observe(ctx context.Context, t testing.TB, kind string, o options, say func
 	if err != nil {
 		return nil, err
 	}
-	s := &snapshot{Kind: kind, Containerd: w.daemon.Version, Pods: map[string]*podRecord{}, Paths: w.paths()}
+	s := &snapshot{Kind: kind, Containerd: w.daemon.Version, Pods: map[string]*podRecord{}, Cgroups: map[string]map[string]string{}, Paths: w.paths()}
 	for _, b := range batches {
 		say("%s: %s, %d pods", kind, b.name, len(b.pods()))
 		if err := w.run(ctx, b, seen, s, say); err != nil {
@@ -53,7 +55,7 @@ func observe(ctx context.Context, t testing.TB, kind string, o options, say func
 	if err := w.untilRemoved(ctx); err != nil {
 		say("%s: %v", kind, err)
 	}
-	if s.Node, err = w.api.CoreV1().Nodes().Get(ctx, nodeName, metav1.GetOptions{}); err != nil {
+	if s.Node, err = w.api.CoreV1().Nodes().Get(ctx, NodeName, metav1.GetOptions{}); err != nil {
 		return nil, err
 	}
 	s.Version = s.Node.Status.NodeInfo.KubeletVersion
@@ -102,7 +104,7 @@ func (w *world) run(ctx context.Context, b batch, seen *watcher, s *snapshot, sa
 	err := w.node.Until(ctx, "pods do not settle", settlingTime, func() error {
 		for name, pod := range waiting {
 			versions, ok := seen.settled(name, time.Now())
-			if ok || versions == 0 && time.Since(began) > patientTime { // rejected by the API server
+			if ok || versions == 0 && time.Since(began) > lab.Limit(patientTime) { // rejected by the API server
 				s.Pods[pod].Settled = versions
 				delete(waiting, name)
 			}
@@ -147,7 +149,7 @@ func (w *world) run(ctx context.Context, b batch, seen *watcher, s *snapshot, sa
 // apiName returns the pod's name in the API server.
 func (w *world) apiName(b batch, name string) string {
 	if b.static {
-		return name + "-" + nodeName
+		return name + "-" + NodeName
 	}
 	return name
 }
@@ -166,7 +168,7 @@ func (w *world) create(ctx context.Context, b batch, o *unstructured.Unstructure
 		return os.Rename(temporary, w.manifest(o.GetName())) // it must not be read half written
 	}
 	if o.GetKind() == "Pod" {
-		if err := unstructured.SetNestedField(o.Object, nodeName, "spec", "nodeName"); err != nil {
+		if err := unstructured.SetNestedField(o.Object, NodeName, "spec", "nodeName"); err != nil {
 			return err
 		}
 	}
@@ -207,6 +209,14 @@ func (w *world) record(ctx context.Context, b batch, s *snapshot) error {
 	if err != nil {
 		return err
 	}
+	// The names of systemd's units separate cgroups by "-".
+	separator := "-"
+	if lab.CgroupDriver() != cgroupfs {
+		separator = "_"
+	}
+	if cgroupdir.V2() {
+		s.Cgroups[b.name] = ofNoPod(groups)
+	}
 	links := linksTo(containerLinks, w.Path("logs"))
 	for _, o := range b.pods() {
 		pod := s.Pods[o.GetName()]
@@ -214,7 +224,7 @@ func (w *world) record(ctx context.Context, b batch, s *snapshot) error {
 		if uid == "" {
 			continue
 		}
-		pod.Cgroups = containing(groups, "pod"+uid)
+		pod.Cgroups = containing(groups, "pod"+strings.ReplaceAll(uid, "-", separator))
 		pod.Files = describeTree(filepath.Join(w.Path("root"), "pods", uid), func(path string) bool {
 			return strings.HasPrefix(path, "etc-hosts") || strings.HasPrefix(path, "volumes/") && !strings.HasSuffix(path, "token")
 		})
@@ -257,6 +267,16 @@ func containing(all map[string]string, text string) map[string]string {
 	}
 	return found
 }
+
+// ofNoPod returns the settings of the cgroups above those of pods.
+func ofNoPod(groups map[string]string) map[string]string {
+	found := maps.Clone(groups)
+	maps.DeleteFunc(found, func(path, _ string) bool { return podGroup.MatchString(path) })
+	return found
+}
+
+// podGroup matches the cgroups of pods.
+var podGroup = regexp.MustCompile(`[/-]pod[0-9a-f]`)
 
 // untilRemoved waits until the node agent has removed all sandboxes, which the kubelet does
 // once per minute.

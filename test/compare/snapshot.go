@@ -17,6 +17,9 @@ const (
 	kindAgent   = "agent"
 )
 
+// Kinds returns the kinds in the order of their runs.
+func Kinds() []string { return []string{kindKubelet, kindAgent} }
+
 // A snapshot is what was observed of a run, as it was observed.
 type snapshot struct {
 	Kind       string
@@ -27,6 +30,10 @@ type snapshot struct {
 	Pods   map[string]*podRecord // by name
 	Events []v1.Event
 	Node   *v1.Node
+
+	// Cgroups are the settings of the cgroups above those of pods, by the batch that ran and the path. They are
+	// those of cgroup v2 only.
+	Cgroups map[string]map[string]string
 
 	// Paths are the directories and addresses that differ between runs, with the names
 	// that replace them.

@@ -12,6 +12,8 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/kubeparts/kubeparts/internal/lab"
 )
 
 // A watcher records the versions of all pods in the API server.
@@ -87,7 +89,7 @@ func (w *watcher) settled(name string, now time.Time) (versions int, ok bool) {
 	}
 	n := len(of.history)
 	quiet := now.Sub(of.changed)
-	return n, quiet >= patientTime || quiet >= quietTime && looksSettled(&of.history[n-1])
+	return n, quiet >= lab.Limit(patientTime) || quiet >= lab.Limit(quietTime) && looksSettled(&of.history[n-1])
 }
 
 func (w *watcher) history(name string) (history []v1.Pod, deleted bool) {

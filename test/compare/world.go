@@ -5,21 +5,32 @@ package compare
 import (
 	"encoding/json"
 	"errors"
-	"k8s.io/client-go/rest"
+	"maps"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/kubeparts/kubeparts/internal/lab"
 	"github.com/kubeparts/kubeparts/test/internal/criproxy"
 	"github.com/kubeparts/kubeparts/test/internal/labenv"
 )
 
-const nodeName = "compare"
+// NodeName is the name of both nodes.
+const NodeName = "compare"
+
+// An Access is what a node's control plane is used with: kubeconfig files of an administrator and of the node.
+type Access struct{ Admin, Node string }
+
+// AccessIn returns the files for a kind of node, one of Kinds, in the directory of --control-planes.
+func AccessIn(dir, kind string) Access {
+	return Access{filepath.Join(dir, kind+"-admin.kubeconfig"), filepath.Join(dir, kind+"-node.kubeconfig")}
+}
 
 // A world is one node with a containerd, a proxy in front of it, and an API server.
 type world struct {
@@ -28,7 +39,7 @@ type world struct {
 	kind    string
 	daemon  *lab.Daemon
 	proxy   *criproxy.Proxy
-	control *lab.ControlPlane
+	access  Access
 	api     kubernetes.Interface // as cluster administrator
 	objects dynamic.Interface    // the same
 	node    *labenv.Process
@@ -49,34 +60,49 @@ func newWorld(t testing.TB, kind string, o options) *world {
 	image.Files = append(image.Files, lab.File{Path: "tool", Mode: 0o644})
 	registry.Push(image, "tool:1")
 	w.daemon = lab.Containerd(t, lab.ContainerdConfig{Mirror: "http://" + registry.Host, MirrorHosts: []string{mirrored}})
-	w.control = lab.NewControlPlane(t, lab.ControlPlaneConfig{Bare: true})
+	if o.controlPlanes != "" {
+		w.access = AccessIn(o.controlPlanes, kind)
+	} else {
+		control := lab.NewControlPlane(t, lab.ControlPlaneConfig{Bare: true})
+		w.access = Access{control.Kubeconfig, control.NodeKubeconfig(NodeName)}
+	}
 	var config *rest.Config
-	w.api, config = w.Client(w.control.Kubeconfig)
+	w.api, config = w.Client(w.access.Admin)
 	w.objects, err = dynamic.NewForConfig(config)
 	w.Must("create a client", err)
 	w.proxy, err = criproxy.New(criproxy.Config{Listen: w.Path("cri.sock"), Upstream: w.daemon.Endpoint, Responses: responseRecorded})
 	w.Must("start a proxy", err)
 	t.Cleanup(func() { w.Must("stop the proxy", w.proxy.Close()) })
-	w.MakeCgroup()
+	if lab.CgroupDriver() == cgroupfs {
+		w.MakeCgroup()
+	}
 	w.Must("write resolv.conf", os.WriteFile(w.Path("resolv.conf"), []byte("nameserver 192.0.2.53\nsearch example.test\noptions timeout:1\n"), 0o644))
-	w.Must("write a configuration", os.WriteFile(w.Path("config.json"), w.config(), 0o644))
+	w.Must("write a configuration", os.WriteFile(w.Path("config.json"), w.config(o.config), 0o644))
 	w.start(o)
 	return w
 }
 
-// group returns the name of the node's cgroup.
-func (w *world) group() string { return strings.TrimPrefix(w.Cgroup(), "/") }
+const cgroupfs = "cgroupfs"
+
+// group returns the name of the node's cgroup. With the driver systemd it is that of all pods: only the tests' own
+// machine has this driver.
+func (w *world) group() string {
+	if lab.CgroupDriver() == cgroupfs {
+		return strings.TrimPrefix(w.Cgroup(), "/")
+	}
+	return "kubepods.slice"
+}
 
 // config returns the KubeletConfiguration, which is the same for both kinds but for paths
-// and ports. It does not evict pods, and does not change rules of iptables.
-func (w *world) config() []byte {
+// and ports, with extra fields. It does not evict pods, and does not change rules of iptables.
+func (w *world) config(extra map[string]any) []byte {
 	ports, err := labenv.FreePorts(1)
 	w.Must("find a port", err)
-	data, err := json.Marshal(map[string]any{
+	config := map[string]any{
 		"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
 		"address": "127.0.0.1", "port": ports[0], "healthzPort": 0,
 		"containerRuntimeEndpoint": "unix://" + w.Path("cri.sock"),
-		"cgroupDriver":             "cgroupfs", "cgroupRoot": w.Cgroup(), "failCgroupV1": false, "failSwapOn": false,
+		"cgroupDriver":             lab.CgroupDriver(), "failCgroupV1": false, "failSwapOn": false,
 		"evictionHard":                map[string]string{"memory.available": "1Mi", "nodefs.available": "0%", "imagefs.available": "0%", "nodefs.inodesFree": "0%", "imagefs.inodesFree": "0%"},
 		"imageGCHighThresholdPercent": 100, "imageGCLowThresholdPercent": 99,
 		"staticPodPath": w.Path("manifests"), "fileCheckFrequency": "1s", "podLogsDir": w.Path("logs"),
@@ -85,7 +111,13 @@ func (w *world) config() []byte {
 		"authorization":             map[string]any{"mode": "AlwaysAllow"},
 		"makeIPTablesUtilChains":    false,
 		"nodeStatusReportFrequency": "10s", "nodeStatusUpdateFrequency": "10s",
-	})
+		"runtimeRequestTimeout": lab.Limit(2 * time.Minute).String(),
+	}
+	if lab.CgroupDriver() == cgroupfs {
+		config["cgroupRoot"] = w.Cgroup()
+	}
+	maps.Copy(config, extra)
+	data, err := json.Marshal(config)
 	w.Must("encode the configuration", err)
 	return data
 }
@@ -100,8 +132,8 @@ func (w *world) start(o options) {
 	address, err := labenv.OwnAddress()
 	w.Must("find an address", err)
 	w.node, err = labenv.Start(binary, []string{
-		"--config=" + w.Path("config.json"), "--kubeconfig=" + w.control.NodeKubeconfig(nodeName), "--root-dir=" + w.Path("root"),
-		"--cert-dir=" + w.Path("pki"), "--hostname-override=" + nodeName, "--node-ip=" + address, "--v=4",
+		"--config=" + w.Path("config.json"), "--kubeconfig=" + w.access.Node, "--root-dir=" + w.Path("root"),
+		"--cert-dir=" + w.Path("pki"), "--hostname-override=" + NodeName, "--node-ip=" + address, "--v=4",
 	}, w.Path("node.log"))
 	w.Must("start the "+w.kind, err)
 	w.Cleanup(func() {

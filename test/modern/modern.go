@@ -1,0 +1,195 @@
+//go:build unix
+
+package modern
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kubeparts/kubeparts/internal/lab"
+	"github.com/kubeparts/kubeparts/test/compare"
+	"github.com/kubeparts/kubeparts/test/internal/cli"
+	"github.com/kubeparts/kubeparts/test/internal/labenv"
+	"github.com/kubeparts/kubeparts/test/internal/machine"
+)
+
+// Command returns the subcommand.
+func Command() cli.Command {
+	return cli.NewCommand("modern", "another command in an emulated machine with cgroup v2, systemd, NUMA, swap", parseFlags, modern)
+}
+
+// modern runs the command with each driver and returns the exit code.
+func modern(ctx context.Context, o options, out io.Writer) int {
+	say := cli.NewPrinter(out)
+	dir, err := os.MkdirTemp("", "modern")
+	if err != nil {
+		say("%v", err)
+		return 2
+	}
+	defer os.RemoveAll(dir)
+	programs, job := filepath.Join(dir, "programs"), filepath.Join(dir, "job")
+	if err := errors.Join(stagePrograms(programs), stageJob(ctx, o, job)); err != nil {
+		say("failed to prepare the machine: %v", err)
+		return 2
+	}
+	worst := 0
+	for _, driver := range o.drivers {
+		code, err := runIn(ctx, o, driver, dir, out, say)
+		if err != nil {
+			say("%s: %v", driver, err)
+			return 2
+		}
+		say("%s: exit code %d; files: %s", driver, code, filepath.Join(o.results, driver))
+		worst = max(worst, code)
+	}
+	return worst
+}
+
+// runIn runs the command in a machine with a cgroup driver.
+func runIn(ctx context.Context, o options, driver, dir string, out io.Writer, say func(string, ...any)) (int, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, o.timeout, fmt.Errorf("not done after %v (see --timeout)", o.timeout))
+	defer cancel()
+	job, results := filepath.Join(dir, "job"), filepath.Join(o.results, driver)
+	err := errors.Join(os.RemoveAll(results), os.MkdirAll(results, 0o755), os.WriteFile(filepath.Join(job, "run"), []byte(script(driver, o)), 0o644))
+	if err != nil {
+		return 0, err
+	}
+	m := machine.Config{
+		Systemd: driver == systemd, CPUs: o.cpus, MemoryMiB: o.memory, NUMANodes: o.numa, SwapMiB: o.swap, HugePages: o.hugePages,
+		Cache: o.cache, Dir: dir, Programs: filepath.Join(dir, "programs"), Job: job, Out: out,
+		Say: func(format string, args ...any) { say("%s: %s", driver, fmt.Sprintf(format, args...)) },
+	}
+	var code int
+	err = lab.Program(ctx, out, func(t testing.TB) (err error) {
+		if o.command[0] == "compare" {
+			m.Say("starting the control planes outside of the machine")
+			startControlPlanes(t, filepath.Join(job, controlPlanes))
+		}
+		code, err = machine.Run(ctx, m, results)
+		return err
+	})
+	if err != nil {
+		return 0, errors.Join(err, context.Cause(ctx))
+	}
+	return code, nil
+}
+
+// startControlPlanes starts the control planes of compare on this machine, where they are 13 to 42 times faster, and
+// writes the files by which the nodes in the machine use them to a directory.
+func startControlPlanes(t testing.TB, dir string) {
+	if err := errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o755)); err != nil {
+		t.Fatalf("make the directory of the control planes: %v", err)
+	}
+	for _, kind := range compare.Kinds() {
+		access := compare.AccessIn(dir, kind)
+		lab.NewControlPlane(t, lab.ControlPlaneConfig{Bare: true, Guest: machine.Host()}).WriteGuest(access.Admin, access.Node, compare.NodeName)
+	}
+}
+
+// controlPlanes is the directory of the files of the control planes, in that of the job.
+const controlPlanes = "control-planes"
+
+// program is this program in the machine.
+const program = "/job/test"
+
+// script returns the shell script that runs the command in the machine.
+func script(driver string, o options) string {
+	command := slices.Clone(o.command)
+	switch command[0] {
+	case "sh": // not a command of this program
+	case "compare":
+		command = slices.Concat([]string{program, "compare", "--save", "/out", "--control-planes", "/job/" + controlPlanes}, command[1:])
+	default:
+		command = slices.Insert(command, 0, program)
+	}
+	quoted := make([]string, len(command))
+	for i, arg := range command {
+		quoted[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+	}
+	return fmt.Sprintf(`export KUBEPARTS_CACHE=/programs KUBEPARTS_KUBELET=/job/kubelet KUBEPARTS_PAUSE=/job/pause
+export KUBEPARTS_CGROUP_DRIVER=%s KUBEPARTS_SLOWNESS=%g KUBEPARTS_ISOLATED=1
+%s
+`, driver, o.slowness, strings.Join(quoted, " "))
+}
+
+// stageJob makes the directory of what changes from run to run: this program, the complete node and the pause program.
+func stageJob(ctx context.Context, o options, dir string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(os.Mkdir(dir, 0o755), link(self, filepath.Join(dir, "test")), lab.BuildPause(filepath.Join(dir, "pause"))); err != nil {
+		return err
+	}
+	node := filepath.Join(dir, "kubelet")
+	if o.agent != "" {
+		return link(o.agent, node)
+	}
+	return labenv.Build(ctx, node)
+}
+
+// stagePrograms makes the directory of the programs in the cache of .ci/run that the machine uses, with the same names.
+func stagePrograms(dir string) error {
+	cache, err := lab.CacheDir()
+	if err != nil {
+		return err
+	}
+	required := map[string]struct {
+		command string
+		names   []string
+	}{
+		"kubernetes-" + lab.KubernetesVersion: {"bash .ci/run kubernetes", []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"}},
+		"kubelet-" + lab.KubernetesVersion:    {"bash hack/kubelet.sh " + lab.KubernetesVersion, []string{"kubelet"}},
+	}
+	for name, r := range required {
+		if err := errors.Join(labenv.Require(r.command, filepath.Join(cache, name), r.names...), stage(filepath.Join(cache, name), filepath.Join(dir, name), r.names)); err != nil {
+			return err
+		}
+	}
+	containerd := filepath.Dir(lab.FindContainerd())
+	names := []string{"containerd", "containerd-shim-runc-v2", "ctr"}
+	return errors.Join(labenv.Require("bash .ci/run containerd", containerd, names...), stage(containerd, filepath.Join(dir, "containerd-v2"), names)) // where lab.FindContainerd looks
+}
+
+// stage links files of a directory into a new one. Links among them are kept.
+func stage(from, to string, names []string) error {
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		return err
+	}
+	for _, name := range names {
+		old, path := filepath.Join(from, name), filepath.Join(to, name)
+		if target, err := os.Readlink(old); err == nil {
+			if err := os.Symlink(target, path); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := link(old, path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// link links a file to another name, or copies it if that is in another file system.
+func link(from, to string) error {
+	if err := os.Link(from, to); err == nil {
+		return nil
+	}
+	info, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.WriteFile(to, data, 0o755), os.Chtimes(to, info.ModTime(), info.ModTime()))
+}

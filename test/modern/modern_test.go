@@ -1,0 +1,66 @@
+//go:build unix
+
+package modern
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestWrongFlagsAreErrorsThatNameTheFlag(t *testing.T) {
+	for want, args := range map[string][]string{
+		`--drivers: unknown driver "none"`:     {"--drivers", "none"},
+		"--numa must be 1 or 2":                {"--numa", "3"},
+		"--cpus must be a multiple of --numa":  {"--cpus", "3"},
+		"--memory must be at least 1024":       {"--memory", "512"},
+		"--slowness must be at least 1":        {"--slowness", "0.5"},
+		"flag provided but not defined: -nope": {"--nope"},
+	} {
+		_, err := parseFlags(args, io.Discard)
+		assert.ErrorContains(t, err, want)
+	}
+}
+
+func TestArgumentsAfterTheFlagsAreTheCommand(t *testing.T) {
+	o, err := parseFlags([]string{"--cache", "/c", "--drivers", "systemd", "compare", "--all"}, io.Discard)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"systemd"}, o.drivers)
+	assert.Equal(t, []string{"compare", "--all"}, o.command)
+	o, err = parseFlags([]string{"--cache", "/c"}, io.Discard)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"cgroupfs", "systemd"}, o.drivers)
+	assert.Equal(t, smoke, o.command)
+}
+
+func TestTheCommandRunsWithItsArgumentsUnchanged(t *testing.T) {
+	o := options{slowness: 2.5, command: []string{"compare", "--focus", "it's a|b $HOME"}}
+	text := script(systemd, o)
+	assert.Contains(t, text, "KUBEPARTS_CGROUP_DRIVER=systemd KUBEPARTS_SLOWNESS=2.5")
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	out, err := exec.Command("sh", "-c", `printf '%s\n' `+lines[len(lines)-1]).Output()
+	require.NoError(t, err)
+	assert.Equal(t, "/job/test\ncompare\n--save\n/out\n--control-planes\n/job/control-planes\n--focus\nit's a|b $HOME\n", string(out))
+	assert.Equal(t, []string{"compare", "--focus", "it's a|b $HOME"}, o.command)
+	assert.Contains(t, script(systemd, options{command: []string{"sh", "-c", "date"}}), "\n'sh' '-c' 'date'\n")
+}
+
+func TestProgramsAreStagedWithTheLinksAmongThem(t *testing.T) {
+	from, to := t.TempDir(), filepath.Join(t.TempDir(), "new")
+	require.NoError(t, os.WriteFile(filepath.Join(from, "one"), []byte("text"), 0o755))
+	require.NoError(t, os.Symlink("one", filepath.Join(from, "two")))
+	require.NoError(t, stage(from, to, []string{"one", "two"}))
+	target, err := os.Readlink(filepath.Join(to, "two"))
+	require.NoError(t, err)
+	assert.Equal(t, "one", target)
+	data, err := os.ReadFile(filepath.Join(to, "two"))
+	require.NoError(t, err)
+	assert.Equal(t, "text", string(data))
+	assert.ErrorContains(t, stage(from, filepath.Join(to, "x"), []string{"three"}), "three")
+}
