@@ -3,6 +3,7 @@
 package modern
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,7 +58,7 @@ func runIn(ctx context.Context, o options, driver, dir string, out io.Writer, sa
 	ctx, cancel := context.WithTimeoutCause(ctx, o.timeout, fmt.Errorf("not done after %v (see --timeout)", o.timeout))
 	defer cancel()
 	job, results := filepath.Join(dir, "job"), filepath.Join(o.results, driver)
-	err := errors.Join(os.RemoveAll(results), os.MkdirAll(results, 0o755), os.WriteFile(filepath.Join(job, "run"), []byte(script(driver, o)), 0o644))
+	err := errors.Join(os.MkdirAll(results, 0o755), os.WriteFile(filepath.Join(job, "run"), []byte(script(driver, o)), 0o644))
 	if err != nil {
 		return 0, err
 	}
@@ -129,8 +130,8 @@ func stageJob(ctx context.Context, o options, dir string) error {
 		return err
 	}
 	node := filepath.Join(dir, "kubelet")
-	if o.agent != "" {
-		return link(o.agent, node)
+	if built := cmp.Or(o.agent, os.Getenv("KUBEPARTS_KUBELET")); built != "" {
+		return link(built, node)
 	}
 	return labenv.Build(ctx, node)
 }
