@@ -45,6 +45,24 @@ compare() {
 	run_test compare ${KUBEPARTS_COMPARE:---report docs/differences.md}
 }
 
+# oracle plays scenarios, for each of which Kubernetes' kubelet violates an invariant, on that kubelet and on
+# the node, which must violate none.
+oracle() {
+	local scenarios=test/oracle/scenarios
+	programs
+	bash hack/kubelet.sh "$kubernetes_version"
+	go run ./test oracle known $scenarios/{completed-restart,ephemeral-removed,init-restart-count,succeeded-then-failed}.txt \
+		--ours "$KUBEPARTS_KUBELET"
+}
+
+# modern compares pods on a kubelet and on the node as compare does, in an emulated machine with cgroup v2,
+# once with each cgroup driver.
+modern() {
+	programs
+	bash hack/kubelet.sh "$kubernetes_version"
+	run_test modern
+}
+
 # adopt changes nodes over from real kubelets, which it builds, and back. KUBEPARTS_KUBELETS=v1.37.2
 # is that version only.
 adopt() {
