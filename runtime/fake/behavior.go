@@ -145,15 +145,6 @@ func (e Endpoint) Ready(age time.Duration) bool {
 	return age >= e.ReadyAfter && (e.UnreadyAfter == 0 || age < e.UnreadyAfter)
 }
 
-// A Command specifies the result of commands.
-type Command struct {
-	Prefix         string // the first arguments, joined by spaces; empty matches every command
-	Stdout, Stderr string
-	ExitCode       int32
-	Takes          time.Duration
-	Fails          int // number of runs, from the first one on, that exit with 1 instead
-}
-
 // Streams returns s with streams that are not nil: an empty input, and outputs that discard. With
 // TTY, stderr is stdout.
 func Streams(s runtime.Streams) runtime.Streams {

@@ -34,7 +34,7 @@
 //	http=8080@5s;until=1m        serves HTTP on the port, and is ready from 5 s to 1 min
 //	tcp=8080                     accepts connections on the port
 //	memory=16Mi;512Mi@1m;repeat  uses memory that grows for a minute, repeatedly; cpu, disk
-//	command="cat x";stdout=ok;stderr=no;code=1;takes=5s;fails=2
+//	command="cat x";stdout=ok;stderr=no;code=1;takes=5s;fails=2;echo
 //	                             the result of commands that begin with these arguments
 //
 // # Usage
@@ -42,11 +42,12 @@
 // Each runtime implements a part of the options, and returns an error for the others where it
 // parses a text or checks its configuration:
 //
-//	runtime/runtimetest          start to ignoreTERM, without message and stopCode; Exec
-//	runtime/containers/containerstest   the same with message, log and Attach, without reason and crashes
+//	runtime/runtimetest          start to ignoreTERM, without message and stopCode; command and Exec
+//	runtime/containers/containerstest   the same with message, log and Attach, without command, reason and crashes
 //	runtime/cri/fakecri          start to ignoreTERM, and log to command; Exec and Forward
 //	sim                          start, exit to unhealthy without message, reason, stopCode, neverReady and flap; liveness, version
-//	kube/fakenode                start to evict, without queue, message, stopCode, started, unhealthy and liveness
+//	kube/fakenode                start to evict, without queue, message, stopCode, started, unhealthy and liveness;
+//	                             log to command, Exec, Attach and Forward where kube/hollow serves its nodes
 //
 // The functions [Always], [Every], [Random] and others return the faults of calls; a [Rule] has
 // the same as text.

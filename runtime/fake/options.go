@@ -284,6 +284,7 @@ var commandOptions = []option[Command]{
 	number("code", 255, func(c *Command) *int32 { return &c.ExitCode }),
 	duration("takes", func(c *Command) *time.Duration { return &c.Takes }),
 	number("fails", math.MaxInt32, func(c *Command) *int { return &c.Fails }),
+	flag("echo", func(c *Command) *bool { return &c.Echo }),
 }
 
 // imageOptions are the options of the text of an Image.

@@ -6,59 +6,59 @@ import (
 	"time"
 )
 
-// An Output is a position in the output of a container: one for its log, and one for each client that
-// follows it.
+// An Output iterates over the lines that a container prints. It is only a position, and may be
+// copied; the zero value has no lines. It is not safe for concurrent use.
 type Output struct {
 	lines []LogLine
 	at    time.Duration // of the line that was printed last, since the start
 	n     int           // how often the first of lines was printed
 }
 
-// Output returns the beginning of the output of a container.
-func (b Behavior) Output() Output { return Output{lines: b.Logs} }
+// Output returns the lines that the container prints, from the first one on.
+func (b *Behavior) Output() Output { return Output{lines: b.Logs} }
 
 // Next returns the time since the start of the next line, and false if there is none.
-func (p *Output) Next() (time.Duration, bool) {
+func (o *Output) Next() (time.Duration, bool) {
 	switch {
-	case len(p.lines) == 0:
+	case len(o.lines) == 0:
 		return 0, false
-	case p.n == 0:
-		return p.at + p.lines[0].After, true
+	case o.n == 0:
+		return o.at + o.lines[0].After, true
 	}
-	return p.at + p.lines[0].Every, true
+	return o.at + o.lines[0].Every, true
 }
 
 // Print returns that line and advances to the next one. There must be one.
-func (p *Output) Print() (text string, stderr bool) {
-	p.at, _ = p.Next()
-	p.n++
-	l := p.lines[0]
-	text = strings.ReplaceAll(l.Text, "%d", strconv.Itoa(p.n))
-	if !l.Endless() && p.n >= l.Times {
-		p.lines, p.n = p.lines[1:], 0
+func (o *Output) Print() (text string, stderr bool) {
+	o.at, _ = o.Next()
+	o.n++
+	l := o.lines[0]
+	text = strings.ReplaceAll(l.Text, "%d", strconv.Itoa(o.n))
+	if !l.Endless() && o.n >= l.Times {
+		o.lines, o.n = o.lines[1:], 0
 	}
 	return text, l.Err
 }
 
-// Skip advances past the lines that were printed until now, the time since the start.
-func (p *Output) Skip(now time.Duration) {
+// Skip advances past the lines printed until now, since the start.
+func (o *Output) Skip(now time.Duration) {
 	for {
-		at, ok := p.Next()
+		at, ok := o.Next()
 		if !ok || at > now {
 			return
 		}
-		if l := p.lines[0]; p.n > 0 && l.Every > 0 {
+		if l := o.lines[0]; o.n > 0 && l.Every > 0 {
 			// In one step, because it may have run for years.
-			many := int((now - p.at) / l.Every)
+			many := int((now - o.at) / l.Every)
 			if !l.Endless() {
-				many = min(many, l.Times-p.n)
+				many = min(many, l.Times-o.n)
 			}
-			p.at, p.n = p.at+time.Duration(many)*l.Every, p.n+many
-			if !l.Endless() && p.n >= l.Times {
-				p.lines, p.n = p.lines[1:], 0
+			o.at, o.n = o.at+time.Duration(many)*l.Every, o.n+many
+			if !l.Endless() && o.n >= l.Times {
+				o.lines, o.n = o.lines[1:], 0
 			}
 			continue
 		}
-		p.Print()
+		o.Print()
 	}
 }

@@ -12,8 +12,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
-// Exec calls the container's Behavior.Exec; if it is nil, every command succeeds
-// without output. It returns an error if the container does not run. See
+// Exec calls the container's Behavior.Exec; if it is nil, Behavior.Commands apply. It returns an error if the container does not run. See
 // [runtime.Execer].
 func (r *Runtime) Exec(ctx context.Context, containerID string, cmd []string, timeout time.Duration) (runtime.ExecResult, error) {
 	var stdout, stderr bytes.Buffer
@@ -43,8 +42,15 @@ func (r *Runtime) exec(ctx context.Context, containerID string, cmd []string, ti
 		if !r.runs(v) {
 			return fmt.Errorf("runtimetest: exec: container %s is not running", containerID)
 		}
-		if v.behavior.Exec == nil {
-			return nil
+		do := v.behavior.Exec
+		if do == nil {
+			rule := v.behavior.Command(cmd)
+			if rule < 0 {
+				return nil
+			}
+			do = func(ctx context.Context, _ []string, s runtime.Streams) (int32, error) {
+				return v.behavior.Commands[rule].Run(ctx, s, r.count(v, rule))
+			}
 		}
 		ctx := ctx
 		if timeout > 0 {
@@ -52,7 +58,7 @@ func (r *Runtime) exec(ctx context.Context, containerID string, cmd []string, ti
 			ctx, cancel = context.WithTimeout(ctx, timeout)
 			defer cancel()
 		}
-		if code, err = v.behavior.Exec(ctx, cmd, fake.Streams(s)); err == nil {
+		if code, err = do(ctx, cmd, fake.Streams(s)); err == nil {
 			err = ctx.Err()
 		}
 		if err != nil {
@@ -61,6 +67,17 @@ func (r *Runtime) exec(ctx context.Context, containerID string, cmd []string, ti
 		return nil
 	})
 	return code, err
+}
+
+// count returns how often a rule of Behavior.Commands was applied before, and counts it.
+func (r *Runtime) count(v *instance, rule int) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if v.ruled == nil {
+		v.ruled = map[int]int{}
+	}
+	v.ruled[rule]++
+	return v.ruled[rule] - 1
 }
 
 func (r *Runtime) runs(v *instance) bool {
@@ -73,4 +90,25 @@ func (r *Runtime) instance(id string) *instance {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.instances[id]
+}
+
+// An Instance is an instance of a container.
+type Instance struct {
+	UID      types.UID // of its pod
+	Status   runtime.ContainerStatus
+	Behavior *fake.Behavior // must not be modified
+
+	// Exited is closed when it exits.
+	Exited <-chan struct{}
+}
+
+// Instance returns an instance of a container by its ID; false if it does not exist.
+func (r *Runtime) Instance(id string) (Instance, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	v := r.instances[id]
+	if v == nil {
+		return Instance{}, false
+	}
+	return Instance{UID: v.pod.uid, Status: v.status, Behavior: v.behavior, Exited: v.done}, true
 }

@@ -44,6 +44,7 @@ type instance struct {
 	turn     int            // order of SIGTERM: 0, or higher for sidecars, the last one first
 	timer    *time.Timer    // queued start or pending exit, or nil
 	done     chan struct{}  // closed on exit
+	ruled    map[int]int    // number of uses of Behavior.Commands
 }
 
 func (p *pod) createdAt() time.Time {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -119,33 +118,18 @@ func (r *Runtime) answer(ctx context.Context, c *container, cmd []string, s runt
 	if do := c.behavior.Exec; do != nil {
 		return do(ctx, slices.Clone(cmd), s)
 	}
-	line := strings.Join(cmd, " ") + " "
-	i := slices.IndexFunc(c.behavior.Commands, func(rule fake.Command) bool {
-		return rule.Prefix == "" || strings.HasPrefix(line, rule.Prefix+" ")
-	})
+	i := c.behavior.Command(cmd)
 	if i < 0 {
 		return 0, nil
 	}
-	rule := c.behavior.Commands[i]
 	r.mu.Lock()
 	if c.ruled == nil {
 		c.ruled = map[int]int{}
 	}
+	earlier := c.ruled[i]
 	c.ruled[i]++
-	fails := c.ruled[i] <= rule.Fails
 	r.mu.Unlock()
-	if err := wait(ctx, rule.Takes); err != nil {
-		return 0, err
-	}
-	_, err := io.WriteString(s.Stdout, rule.Stdout)
-	_, err2 := io.WriteString(s.Stderr, rule.Stderr)
-	switch {
-	case err != nil || err2 != nil: // no reader: as after SIGPIPE
-		return 128 + 13, nil
-	case fails:
-		return 1, nil
-	}
-	return rule.ExitCode, nil
+	return c.behavior.Commands[i].Run(ctx, s, earlier)
 }
 
 // capped keeps the first maxExecOutput bytes.
