@@ -127,7 +127,7 @@
 //	kube/server ──▶ kube/auth, runtime, logread                 the kubelet's API, an http.Handler
 //	kube/metrics ──▶ the packages with hooks                    Prometheus collectors, in packages by their dependencies
 //	kube/fakenode ──▶ kube/client, kube/node, agent, sim/scheduler   nodes for tests of controllers
-//	kube/hollow ──▶ kube/fakenode                               nodes that others create, in several processes
+//	kube/hollow ──▶ kube/fakenode, kube/server                  nodes that others create, in several processes, with their ports
 //	kube/trace ──▶ sim/cluster                                  plays the history of a cluster on another one
 //	kube/provider ──▶ agent                                     the pod side of a virtual-kubelet provider
 //	kube/kubelet ──▶ agent and all of the above                 the complete node; kube/kubelet/config reads its configuration

@@ -23,6 +23,7 @@ type adoption struct {
 	behaviors string // file
 	shard     hollow.Shard
 	length    time.Duration
+	ip        string // of the ports of the nodes
 }
 
 // namespaceFile has the namespace of a pod in a cluster.
@@ -69,6 +70,11 @@ func adopt(ctx context.Context, api *rest.Config, a adoption, out io.Writer) err
 	if err != nil {
 		return err
 	}
+	if a.ip != "" {
+		if cfg.Port, err = servePort(ctx, api, a.ip); err != nil {
+			return fmt.Errorf("--ip: %w", err)
+		}
+	}
 	nodes, err := hollow.New(api, cfg)
 	if err != nil {
 		return err
@@ -83,8 +89,8 @@ func adopt(ctx context.Context, api *rest.Config, a adoption, out io.Writer) err
 
 // check returns an error if flags of --adopt are given without it.
 func (a adoption) check() error {
-	if !a.enabled && (a.selects != (hollow.Selector{}) || a.behaviors != "" || a.shard != (hollow.Shard{}) || a.length != 0) {
-		return errors.New("--select-annotations, --select-labels, --behaviors, --group, --namespace, --identity and --for require --adopt")
+	if !a.enabled && (a.selects != (hollow.Selector{}) || a.behaviors != "" || a.shard != (hollow.Shard{}) || a.length != 0 || a.ip != "") {
+		return errors.New("--select-annotations, --select-labels, --behaviors, --group, --namespace, --identity, --lease-duration, --ip and --for require --adopt")
 	}
 	return nil
 }

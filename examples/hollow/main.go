@@ -57,6 +57,7 @@ func start(ctx context.Context, args []string, out io.Writer) error {
 	flags.StringVar(&a.shard.Namespace, "namespace", "", "`namespace` of the leases of the group; that of the pod by default")
 	flags.StringVar(&a.shard.Identity, "identity", "", "`name` of this process in the group; the host name by default")
 	flags.DurationVar(&a.shard.Duration, "lease-duration", 0, "`time` after which the nodes of a process that has died are run by others; 10s by default")
+	flags.StringVar(&a.ip, "ip", "", "`address` of this machine or pod, at which the kubelet API of each node is served on a port of its own; not served by default")
 	flags.DurationVar(&a.length, "for", 0, "`time` after which the program ends; it does not by default")
 	if err := flags.Parse(args); err != nil {
 		return err

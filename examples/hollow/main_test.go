@@ -65,6 +65,8 @@ func TestInvalidFlagsAreErrors(t *testing.T) {
 	}
 	for want, a := range map[string]adoption{
 		"--behaviors: open nowhere": {behaviors: "nowhere"},
+		"--ip: ParseAddr":           {ip: "none"},
+		"read the CA of clients":    {ip: "127.0.0.1"},
 		"requires --namespace":      {shard: hollow.Shard{Group: "a"}},
 		"Config.Select.Labels":      {selects: hollow.Selector{Labels: "("}},
 	} {

@@ -23,7 +23,8 @@ const (
 // out of range, or is an option that the package documentation of runtime/fake does not list for
 // this package.
 func CheckBehavior(b fake.Behavior) error {
-	return errors.Join(b.Check(), b.Only("start", "fail", "exit", "oom", "reason", "crashes", "stop", "stopCode", "ignoreTERM", "ready", "neverReady", "flap", "evict"))
+	return errors.Join(b.Check(), b.Only("start", "fail", "exit", "oom", "reason", "crashes", "stop", "stopCode", "ignoreTERM", "ready", "neverReady", "flap", "evict",
+		"log", "http", "tcp", "memory", "cpu", "disk", "command"))
 }
 
 // behavior returns the behavior of a container: that of the annotation of the container or

@@ -89,7 +89,9 @@
 //     conditions of a new node, and those of admission; the scheduler writes Scheduled and FailedScheduling. Pulled reports an image
 //     that is present, since none is pulled. Events that are not written when a node fails
 //     are lost.
-//   - There are no logs, no exec and no networks: pod addresses are not reachable.
+//   - There are no networks: pod addresses are not reachable. Logs, commands, endpoints and
+//     resource usage of behaviors have an effect only where [Nodes.View] is served: package
+//     kube/hollow serves the kubelet's API.
 //   - Volumes, images, Secrets and other references of pods are ignored, except
 //     ResourceClaims: they are prepared by the drivers of a node ([Node].Drivers), and pods
 //     with claims are rejected by nodes without drivers. Claims must be created from

@@ -6,7 +6,9 @@
 // [Nodes] run the Node objects that other clients create, such as a cluster autoscaler, with
 // package kube/fakenode: selected by annotations or labels, by default those of kwok's users.
 // [Rules] are the behaviors of pods by namespace, labels, image and container, and Stages of
-// kwok as far as they have a counterpart. With [Shard] several processes share the nodes.
+// kwok as far as they have a counterpart. With [Shard] several processes share the nodes, and
+// [Port] serves the kubelet's API of each, so that kubectl logs and exec, metrics-server and
+// HorizontalPodAutoscalers work.
 //
 // # Usage
 //
@@ -35,6 +37,10 @@
 //     dies, after the duration and two tenths more. Only its nodes change hands.
 //   - Pods continue as their statuses describe them: running containers run, and restart counts
 //     increase. What was not written when a process died did not happen.
+//   - Logs, outputs of commands and resource usage are computed from the behavior of a container
+//     when they are requested, and cost nothing before. Usage is that of the behavior: it does
+//     not depend on requests of clients. A port that a behavior serves is reached by port
+//     forwarding only.
 //   - Each process watches all pods and all nodes of the cluster, also those of others.
 //
 // # Differences from the kubelet
@@ -45,7 +51,7 @@
 //
 // Groups of processes are tested in virtual time with an in-memory API server: processes join,
 // end, die and lose their connection, and no request of a node is from a process that does not
-// run it.
+// run it. The port is tested over TCP.
 //
 // # Stability
 //

@@ -25,8 +25,11 @@ type Config struct {
 	// Shard shares the nodes with other processes. The zero value does not.
 	Shard Shard
 
-	// Nodes is the configuration of the nodes. Adopt and NoScheduler are set by this package,
-	// and Behave takes precedence over Rules. Nodes.Nodes, which are created by the process,
+	// Port serves the kubelet's API of all nodes. The zero value does not.
+	Port Port
+
+	// Nodes is the configuration of the nodes. Adopt, NoScheduler and, with Port, Endpoint are
+	// set by this package, and Behave takes precedence over Rules. Nodes.Nodes, which are created by the process,
 	// must be empty with Shard.
 	Nodes fakenode.Config
 }
@@ -35,6 +38,7 @@ type Config struct {
 type Nodes struct {
 	nodes  *fakenode.Nodes
 	shards *shards // nil without Config.Shard
+	port   *port   // nil without Config.Port
 }
 
 // New returns nodes for the API server of api. It does not connect to it. It returns an error
@@ -45,6 +49,9 @@ func New(api *rest.Config, cfg Config) (*Nodes, error) {
 		return nil, err
 	}
 	if err := cfg.Shard.complete(); err != nil {
+		return nil, err
+	}
+	if err := cfg.Port.check(); err != nil {
 		return nil, err
 	}
 	sharded := cfg.Shard.Group != ""
@@ -62,6 +69,13 @@ func New(api *rest.Config, cfg Config) (*Nodes, error) {
 	}
 	if sharded {
 		cfg.Nodes.Adopt = func(node *v1.Node) bool { return selects(node) && n.shards.runs(node.Name) }
+	}
+	if cfg.Port.IP.IsValid() {
+		if n.port, err = newPort(cfg.Port, cfg.Nodes.Logger); err != nil {
+			return nil, err
+		}
+		cfg.Nodes.Endpoint = n.port.endpoint
+		n.port.view = func(node string) (fakenode.View, bool) { return n.nodes.View(node) }
 	}
 	if n.nodes, err = fakenode.New(api, cfg.Nodes); err != nil {
 		return nil, fmt.Errorf("hollow: %w", err)
@@ -86,19 +100,28 @@ const leaveTimeout = 5 * time.Second
 // lease, so that other processes continue. Node objects and pods remain. It must be called
 // once.
 func (n *Nodes) Run(ctx context.Context) error {
-	if n.shards == nil {
-		return n.nodes.Run(ctx)
+	runs := []func(context.Context) error{n.nodes.Run}
+	if n.port != nil {
+		runs = append(runs, n.port.run)
+	}
+	if n.shards != nil {
+		runs = append(runs, n.shards.run)
 	}
 	run, stop := context.WithCancel(ctx)
 	defer stop()
-	stopped := make(chan error, 1)
-	go func() {
-		stopped <- n.nodes.Run(run)
+	stopped := make(chan error)
+	for _, part := range runs {
+		go func() { stopped <- part(run) }()
+	}
+	var err error
+	for range runs {
+		err = errors.Join(err, <-stopped)
 		stop()
-	}()
-	err := n.shards.run(run)
-	stop()
-	err = errors.Join(err, <-stopped) // before others run the nodes
+	}
+	if n.shards == nil {
+		return err
+	}
+	// The nodes have stopped, so that others can run them.
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
 	defer cancel()
 	return errors.Join(err, n.shards.leave(end))

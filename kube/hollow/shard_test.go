@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeparts/kubeparts/kube/apitest"
+	"github.com/kubeparts/kubeparts/kube/auth"
 	"github.com/kubeparts/kubeparts/kube/fakenode"
 	"github.com/kubeparts/kubeparts/kube/hollow"
 )
@@ -265,6 +267,9 @@ func TestErrorsNameTheInvalidField(t *testing.T) {
 		"Config.Shard.Identity":      {Shard: hollow.Shard{Group: "g", Namespace: "n"}},
 		"name of a lease":            {Shard: hollow.Shard{Group: "g", Namespace: "n", Identity: "A B"}},
 		"Config.Shard.Duration":      {Shard: hollow.Shard{Group: "g", Namespace: "n", Identity: "i", Duration: time.Second}},
+		"Config.Port.IP":             {Port: hollow.Port{IP: netip.IPv4Unspecified()}},
+		"Config.Port.Authenticator":  {Port: hollow.Port{IP: netip.MustParseAddr("10.0.0.1")}},
+		"Config.Port.Authorizer":     {Port: hollow.Port{IP: netip.MustParseAddr("10.0.0.1"), Authenticator: auth.Anonymous{}}},
 		"Config.Nodes.Nodes":         {Shard: hollow.Shard{Group: "g", Namespace: "n", Identity: "i"}, Nodes: fakenode.Config{Nodes: fakenode.Many(2, fakenode.Node{})}},
 		"fakenode: Config.Heartbeat": {Nodes: fakenode.Config{Heartbeat: fakenode.Heartbeat{StatusPeriod: -1}}},
 	} {
