@@ -26,6 +26,7 @@ func (r recordingRuntime) SyncPod(ctx context.Context, req runtime.SyncRequest) 
 	if err := r.prepare(ctx, req); err != nil {
 		return runtime.SyncResult{}, err
 	}
+	req.Volumes = ready(req.Pod)
 	out, err := r.Runtime.SyncPod(ctx, req)
 	for _, a := range out.Actions {
 		for _, e := range eventsOf(req.Pod, a) {
@@ -33,6 +34,19 @@ func (r recordingRuntime) SyncPod(ctx context.Context, req runtime.SyncRequest) 
 		}
 	}
 	return out, err
+}
+
+// ready returns all volumes of a pod: they have no content, and nothing prepares them. Pods of
+// a cluster have one for the token of their service account.
+func ready(pod *v1.Pod) map[string]runtime.Volume {
+	if len(pod.Spec.Volumes) == 0 {
+		return nil
+	}
+	out := make(map[string]runtime.Volume, len(pod.Spec.Volumes))
+	for i := range pod.Spec.Volumes {
+		out[pod.Spec.Volumes[i].Name] = runtime.Volume{}
+	}
+	return out
 }
 
 // KillPod implements runtime.Runtime. The events precede the kill, as those of the kubelet.

@@ -65,6 +65,18 @@ func TestPodsLiveAsTheyAreDeclaredTo(t *testing.T) {
 	}
 }
 
+// Pods of a cluster mount the token of their service account.
+func TestVolumesAreReady(t *testing.T) {
+	inWorld(t, fakenode.Config{}, func(w *world) {
+		w.run("web", "", func(p *v1.Pod) {
+			p.Spec.Volumes = []v1.Volume{{Name: "token", VolumeSource: v1.VolumeSource{Projected: &v1.ProjectedVolumeSource{}}}}
+			p.Spec.Containers[0].VolumeMounts = []v1.VolumeMount{{Name: "token", MountPath: "/token"}}
+		})
+		w.after(time.Second)
+		assert.Equal(t, "Running, ready", w.summary("web"))
+	})
+}
+
 func TestAPodThatIsDeletedHasItsGrace(t *testing.T) {
 	inWorld(t, fakenode.Config{}, func(w *world) {
 		w.run("quick", "")
