@@ -46,6 +46,7 @@ type Feed struct {
 
 	mu     sync.Mutex // guards the fields below; locked before that of a Pods
 	pods   map[types.UID]*v1.Pod
+	byNode map[string]map[types.UID]*v1.Pod // of pods, those that are bound
 	nodes  map[string]*Pods
 	synced bool
 }
@@ -56,7 +57,7 @@ func NewFeed(cfg FeedConfig) (*Feed, error) {
 		return nil, errors.New("client: FeedConfig.Client is nil")
 	}
 	cfg.Logger = quiet(cfg.Logger)
-	return &Feed{cfg: cfg, pods: map[types.UID]*v1.Pod{}, nodes: map[string]*Pods{}}, nil
+	return &Feed{cfg: cfg, pods: map[types.UID]*v1.Pod{}, byNode: map[string]map[types.UID]*v1.Pod{}, nodes: map[string]*Pods{}}, nil
 }
 
 // Run follows the pods until ctx is done; then it returns nil. It returns an error if it
@@ -97,16 +98,9 @@ func (f *Feed) join(p *Pods) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.nodes[p.cfg.NodeName] = p
-	if !f.synced {
-		return
+	if f.synced {
+		p.replace(slices.Collect(maps.Values(f.byNode[p.cfg.NodeName])))
 	}
-	var list []*v1.Pod
-	for _, pod := range f.pods {
-		if pod.Spec.NodeName == p.cfg.NodeName {
-			list = append(list, pod)
-		}
-	}
-	p.replace(list)
 }
 
 // leave removes p.
@@ -122,15 +116,13 @@ func (f *Feed) leave(p *Pods) {
 func (f *Feed) replace(list []*v1.Pod) {
 	f.mu.Lock()
 	gone := f.pods
-	f.pods, f.synced = make(map[types.UID]*v1.Pod, len(list)), true
-	of := map[string][]*v1.Pod{}
+	f.pods, f.byNode, f.synced = make(map[types.UID]*v1.Pod, len(list)), map[string]map[types.UID]*v1.Pod{}, true
 	for _, pod := range list {
-		f.pods[pod.UID] = pod
-		of[pod.Spec.NodeName] = append(of[pod.Spec.NodeName], pod)
+		f.addLocked(pod)
 		delete(gone, pod.UID)
 	}
 	for name, p := range f.nodes {
-		p.replace(of[name])
+		p.replace(slices.Collect(maps.Values(f.byNode[name])))
 	}
 	f.mu.Unlock()
 	for _, pod := range gone {
@@ -144,7 +136,7 @@ func (f *Feed) replace(list []*v1.Pod) {
 // put implements store.
 func (f *Feed) put(pod *v1.Pod) {
 	f.mu.Lock()
-	f.pods[pod.UID] = pod
+	f.addLocked(pod)
 	if p := f.nodes[pod.Spec.NodeName]; p != nil {
 		p.put(pod)
 	}
@@ -155,12 +147,40 @@ func (f *Feed) put(pod *v1.Pod) {
 // drop implements store.
 func (f *Feed) drop(pod *v1.Pod) {
 	f.mu.Lock()
-	delete(f.pods, pod.UID)
+	f.removeLocked(pod.UID)
 	if p := f.nodes[pod.Spec.NodeName]; p != nil {
 		p.drop(pod)
 	}
 	f.mu.Unlock()
 	f.observed(pod, true)
+}
+
+// addLocked adds or replaces a pod. A pod that was not bound may be bound now.
+func (f *Feed) addLocked(pod *v1.Pod) {
+	if was := f.pods[pod.UID]; was != nil && was.Spec.NodeName != pod.Spec.NodeName {
+		f.removeLocked(pod.UID)
+	}
+	f.pods[pod.UID] = pod
+	node := pod.Spec.NodeName
+	if node == "" {
+		return
+	}
+	if f.byNode[node] == nil {
+		f.byNode[node] = map[types.UID]*v1.Pod{}
+	}
+	f.byNode[node][pod.UID] = pod
+}
+
+func (f *Feed) removeLocked(uid types.UID) {
+	was := f.pods[uid]
+	if was == nil {
+		return
+	}
+	delete(f.pods, uid)
+	of := f.byNode[was.Spec.NodeName]
+	if delete(of, uid); len(of) == 0 {
+		delete(f.byNode, was.Spec.NodeName)
+	}
 }
 
 func (f *Feed) observed(pod *v1.Pod, deleted bool) {
