@@ -32,6 +32,7 @@ rules:
 type shared struct {
 	*testing.T
 	dir, binary, ip string
+	kubeconfig      string // of the processes
 	control         *lab.ControlPlane
 	kubectl         *lab.Kubectl
 	api             kubernetes.Interface
@@ -50,6 +51,12 @@ func newShared(t *testing.T, nodes int) *shared {
 	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", s.binary, "github.com/kubeparts/kubeparts/examples/hollow").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	require.NoError(t, os.WriteFile(s.dir+"/behaviors.yaml", []byte(behaviors), 0o644))
+	// The processes have the permissions of deploy/hollow, whose other objects the API server accepts.
+	s.prints("apply", "-k", "../../deploy/hollow/base")
+	for _, dir := range []string{"../../deploy/hollow", "../../deploy/hollow/job"} {
+		assert.Regexp(t, `(deployment.apps|job.batch)/hollow created \(server dry run\)`, s.prints("apply", "--dry-run=server", "-k", dir))
+	}
+	s.kubeconfig = s.control.UserKubeconfig("system:serviceaccount:hollow:hollow", "system:serviceaccounts", "system:serviceaccounts:hollow")
 	for i := range nodes {
 		n := &v1.Node{ObjectMeta: metav1.ObjectMeta{
 			Name: fmt.Sprint("kwok-", i), Labels: map[string]string{"type": "kwok", v1.LabelHostname: fmt.Sprint("kwok-", i)}, Annotations: map[string]string{"kwok.x-k8s.io/node": "fake"},
@@ -64,8 +71,8 @@ func newShared(t *testing.T, nodes int) *shared {
 func (s *shared) start(name string) *labenv.Process {
 	s.Helper()
 	p, err := labenv.Start(s.binary, []string{
-		"--adopt", "--kubeconfig=" + s.control.Kubeconfig, "--behaviors=" + s.dir + "/behaviors.yaml", "--ip=" + s.ip,
-		"--group=hollow", "--namespace=default", "--identity=" + name,
+		"--adopt", "--kubeconfig=" + s.kubeconfig, "--behaviors=" + s.dir + "/behaviors.yaml", "--ip=" + s.ip,
+		"--group=hollow", "--namespace=hollow", "--identity=" + name,
 	}, s.dir+"/"+name+".log")
 	require.NoError(s, err)
 	s.Cleanup(func() {
