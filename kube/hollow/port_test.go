@@ -31,13 +31,13 @@ import (
 
 // A served cluster has nodes with ports on the loopback interface, in real time.
 type served struct {
-	t    *testing.T
+	t    testing.TB
 	api  *apitest.Server
 	stop func()
 }
 
 // serve runs nodes with pods, by name and behavior, on node "n0".
-func serve(t *testing.T, access auth.Authenticator, pods map[string]string) *served {
+func serve(t testing.TB, access auth.Authenticator, pods map[string]string) *served {
 	t.Helper()
 	s := &served{t: t, api: new(apitest.Server)}
 	nodes, err := hollow.New(s.api.RESTConfig(), hollow.Config{
