@@ -109,10 +109,17 @@ spec:
   delay: {durationMilliseconds: 2000}
   next:
     statusTemplate: |
+      initContainerStatuses:
+      {{ range .spec.initContainers }}
+      - {name: {{ .name | Quote }}, state: {terminated: {exitCode: 0, reason: Completed}}}
+      {{ end }}
       containerStatuses:
-      - ready: true
+      {{ range .spec.containers }}
+      - name: {{ .name }}
+        ready: true
         state:
-          running: {}
+          running: {startedAt: {{ Now | Quote }}}
+      {{ end }}
       phase: Running
 ---
 kind: Stage
@@ -129,7 +136,8 @@ spec:
   next:
     statusTemplate: |
       containerStatuses:
-      - state:
+      - name: main
+        state:
           terminated:
             exitCode: 0
             reason: Completed
@@ -144,18 +152,25 @@ spec:
     matchLabels: {pod-container-running-failed.stage.kwok.x-k8s.io: 'true'}
     matchExpressions:
     - {key: '.metadata.annotations["delay"]', operator: Exists}
+    - {key: '.status.phase', operator: In, values: [Running]}
     - {key: '.spec.priority', operator: Exists}
   delay:
     durationMilliseconds: 5000
     durationFrom: {expressionFrom: '.metadata.annotations["delay"]'}
   next:
     statusTemplate: |
+      {{ $reason := or ( index .metadata.annotations "reason" ) "OutOfLuck" }}
       phase: Running
       containerStatuses:
-      - state:
-          terminated:
-            exitCode: 3
-            reason: OutOfLuck
+      {{ range .spec.containers }}
+      - name: {{ .name }}
+        state:
+      {{ if eq .name "main" }}
+          terminated: {exitCode: 3, reason: {{ $reason }}}
+      {{ else }}
+          running: {}
+      {{ end }}
+      {{ end }}
 ---
 kind: Stage
 apiVersion: kwok.x-k8s.io/v1alpha1
@@ -187,8 +202,11 @@ func TestStagesAreReadAsFarAsTheyHaveACounterpart(t *testing.T) {
 	pod.OwnerReferences = nil
 	pod.Labels = map[string]string{"pod-container-running-failed.stage.kwok.x-k8s.io": "true"}
 	assert.Equal(t, "start=3s,stop=4s", behavior(r, pod, "main"), "without its annotation")
-	pod.Annotations = map[string]string{"delay": "1s"}
+	pod.Annotations = map[string]string{"delay": "later"}
 	assert.Equal(t, "start=3s,exit=3@5s,reason=OutOfLuck,stop=4s", behavior(r, pod, "main"))
+	assert.Equal(t, "start=3s,stop=4s", behavior(r, pod, "side"), "another container runs")
+	pod.Annotations = map[string]string{"delay": "7s", "reason": "Unknown"}
+	assert.Equal(t, "start=3s,exit=3@7s,reason=Unknown,stop=4s", behavior(r, pod, "main"))
 	assert.Equal(t, []string{
 		"Stage node-initialize: resourceRef.kind Node is ignored: only Stages of pods are read",
 		"Stage pod-create: delay.jitterDurationMilliseconds is ignored",
@@ -196,7 +214,6 @@ func TestStagesAreReadAsFarAsTheyHaveACounterpart(t *testing.T) {
 		"Stage pod-create: next.finalizers is ignored",
 		"Stage pod-create: weight is ignored",
 		"Stage pod-delete: next.finalizers is ignored",
-		"Stage pod-failed: delay.durationFrom is ignored",
 		"Stage pod-failed: selector.matchExpressions: key .spec.priority with Exists is ignored",
 	}, r.Warnings)
 }
@@ -209,14 +226,16 @@ metadata: {name: odd}
 spec:
   resourceRef: {kind: Pod}
   immediateNextStage: true
-  next: {delete: true, patches: [], statusTemplate: 'conditions: []'}
+  delay: {durationFrom: {expressionFrom: '.spec.priority'}}
+  next: {delete: true, patches: [], statusTemplate: '{{ Unknown }}'}
 `)
 	require.NoError(t, err)
 	assert.Equal(t, "none", behavior(r, podOf("default", "web", "nginx"), "main"))
 	assert.Equal(t, []string{
+		"Stage odd: delay.durationFrom is ignored",
 		"Stage odd: immediateNextStage is ignored",
 		"Stage odd: next.delete is ignored: only the removal of deleted pods is read",
 		"Stage odd: next.patches is ignored",
-		"Stage odd: next.statusTemplate is ignored: it specifies neither a phase nor why a container waits or has terminated",
+		"Stage odd: next.statusTemplate is ignored: template: statusTemplate:1: function \"Unknown\" not defined",
 	}, r.Warnings)
 }

@@ -6,8 +6,8 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
+	"text/template"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -44,21 +44,17 @@ type expression struct {
 	Values   []string `json:"values"`
 }
 
-// A stage is the part of a behavior that a Stage specifies for the pods that it selects.
+// A stage is what a Stage specifies for the containers of the pods that it selects.
 type stage struct {
 	labels, annotations labels.Selector
 	owners              []string // kinds of an owner of the pod; empty: all pods
-	apply               func(*fake.Behavior)
-}
+	deleted             bool     // it applies to pods that are deleted
+	runs                bool     // it applies to pods that run
 
-// Patterns of the lines of a statusTemplate that are read. The whole is a Go template, whose
-// output depends on the pod.
-var (
-	phasePattern  = regexp.MustCompile(`(?m)^\s*"?phase"?:\s*"?(\w+)`)
-	codePattern   = regexp.MustCompile(`(?m)^\s*-?\s*"?exitCode"?:\s*(\d+)`)
-	blockPattern  = regexp.MustCompile(`(?m)^\s*"?(waiting|terminated)"?:`)
-	reasonPattern = regexp.MustCompile(`(?m)^\s*"?reason"?:\s*"?(\w+)`)
-)
+	delay     time.Duration
+	delayFrom string             // annotation with another delay; "" if there is none
+	status    *template.Template // the next status; nil: the pod is removed
+}
 
 // parseStage parses a Stage. Parts without effect are added to Warnings.
 func (r *Rules) parseStage(doc []byte) error {
@@ -74,36 +70,30 @@ func (r *Rules) parseStage(doc []byte) error {
 		return nil
 	}
 	s := stage{labels: labels.Everything(), annotations: labels.Everything()}
-	deleted := false
 	if sel := o.Spec.Selector; sel != nil {
 		s.labels, s.annotations = labels.SelectorFromSet(sel.MatchLabels), labels.SelectorFromSet(sel.MatchAnnotations)
 		for _, e := range sel.MatchExpressions {
-			if isDeletion(e) {
-				deleted = deleted || e.Operator == "Exists"
-			} else if !s.read(e) {
+			if !s.read(e) {
 				warn("selector.matchExpressions: key %s with %s is ignored", e.Key, e.Operator)
 			}
 		}
 	}
-	delay := o.delay(warn)
+	s.readDelay(o.Spec.Delay, warn)
 	for name, value := range map[string]json.RawMessage{"weight": o.Spec.Weight, "weightFrom": o.Spec.WeightFrom, "immediateNextStage": o.Spec.ImmediateNextStage} {
 		if len(value) > 0 && string(value) != "0" && string(value) != "false" {
 			warn("%s is ignored", name)
 		}
 	}
-	s.apply = o.next(delay, deleted, warn)
-	if s.apply != nil {
+	if s.readNext(o.Spec.Next, warn) {
 		r.stages = append(r.stages, s)
 	}
 	return nil
 }
 
-func isDeletion(e expression) bool { return e.Key == ".metadata.deletionTimestamp" }
-
-// indexed matches the key of an annotation or a label: .metadata.labels["key"].
+// indexed matches an annotation or a label in an expression: .metadata.labels["key"].
 var indexed = regexp.MustCompile(`^\.metadata\.(labels|annotations)\["?([^"\]]+)"?\]$`)
 
-// read applies an expression. It returns false if it has no counterpart.
+// read applies an expression of the selector. It returns false if it has no counterpart.
 func (s *stage) read(e expression) bool {
 	operator, ok := map[string]selection.Operator{
 		"In": selection.In, "NotIn": selection.NotIn, "Exists": selection.Exists, "DoesNotExist": selection.DoesNotExist,
@@ -111,8 +101,12 @@ func (s *stage) read(e expression) bool {
 	switch found := indexed.FindStringSubmatch(e.Key); {
 	case !ok:
 		return false
-	case strings.HasPrefix(e.Key, ".status."):
-		return true // the order of stages, which is that of the lifecycle of a pod
+	case e.Key == ".metadata.deletionTimestamp":
+		s.deleted = operator == selection.Exists
+		return true
+	case strings.HasPrefix(e.Key, ".status."): // the order of stages, which is that of the lifecycle of a pod
+		s.runs = s.runs || e.Key == ".status.phase" && operator == selection.In && slices.Contains(e.Values, string(v1.PodRunning))
+		return true
 	case e.Key == ".metadata.ownerReferences.[].kind" && operator == selection.In:
 		s.owners = append(s.owners, e.Values...)
 		return true
@@ -131,97 +125,107 @@ func (s *stage) read(e expression) bool {
 	return false
 }
 
-// delay returns the delay of the Stage.
-func (o *stageObject) delay(warn func(string, ...any)) time.Duration {
-	var ms int64
-	for _, name := range slices.Sorted(maps.Keys(o.Spec.Delay)) {
-		if name == "durationMilliseconds" && json.Unmarshal(o.Spec.Delay[name], &ms) == nil && ms >= 0 {
+// readDelay reads the delay: a duration, and an annotation that replaces it.
+func (s *stage) readDelay(delay map[string]json.RawMessage, warn func(string, ...any)) {
+	for _, name := range slices.Sorted(maps.Keys(delay)) {
+		var ms int64
+		var from struct {
+			ExpressionFrom string `json:"expressionFrom"`
+		}
+		switch {
+		case name == "durationMilliseconds" && json.Unmarshal(delay[name], &ms) == nil && ms >= 0:
+			s.delay = time.Duration(ms) * time.Millisecond
 			continue
+		case name == "durationFrom" && json.Unmarshal(delay[name], &from) == nil:
+			if found := indexed.FindStringSubmatch(from.ExpressionFrom); found != nil && found[1] == "annotations" {
+				s.delayFrom = found[2]
+				continue
+			}
 		}
 		warn("delay.%s is ignored", name)
 	}
-	return time.Duration(ms) * time.Millisecond
 }
 
-// next returns the effect of the Stage on a behavior; nil if it has none.
-func (o *stageObject) next(delay time.Duration, deleted bool, warn func(string, ...any)) (apply func(*fake.Behavior)) {
-	for _, name := range slices.Sorted(maps.Keys(o.Spec.Next)) {
-		value := o.Spec.Next[name]
-		switch name {
-		case "statusTemplate":
+// readNext reads the next state, and returns whether the Stage has an effect.
+func (s *stage) readNext(next map[string]json.RawMessage, warn func(string, ...any)) (effect bool) {
+	for _, name := range slices.Sorted(maps.Keys(next)) {
+		value := string(next[name])
+		switch {
+		case value == "false" || value == "null":
+		case name == "delete" && s.deleted:
+			effect = true
+		case name == "delete":
+			warn("next.delete is ignored: only the removal of deleted pods is read")
+		case name == "statusTemplate" && !s.deleted:
 			var text string
-			if json.Unmarshal(value, &text) == nil && !deleted {
-				apply = o.status(text, delay)
+			err := json.Unmarshal(next[name], &text)
+			if err == nil {
+				s.status, err = parseTemplate(text)
 			}
-			if apply == nil {
-				warn("next.statusTemplate is ignored: it specifies neither a phase nor why a container waits or has terminated")
+			if err != nil {
+				warn("next.statusTemplate is ignored: %v", err)
 			}
-		case "delete":
-			if string(value) == "true" && deleted {
-				apply = func(b *fake.Behavior) { b.StopDelay += delay }
-			} else {
-				warn("next.delete is ignored: only the removal of deleted pods is read")
-			}
+			effect = err == nil
 		default:
 			warn("next.%s is ignored", name)
 		}
 	}
-	return apply
-}
-
-// status returns the effect of a status, by the delay until it is set; nil if it has none. The
-// delays of a stage after another add up, as those of starts and readiness do.
-func (o *stageObject) status(text string, delay time.Duration) func(*fake.Behavior) {
-	phase := ""
-	if found := phasePattern.FindStringSubmatch(text); found != nil {
-		phase = found[1]
-	}
-	block, reason := "", ""
-	if at := blockPattern.FindStringSubmatchIndex(text); at != nil {
-		block = text[at[2]:at[3]]
-		if found := reasonPattern.FindStringSubmatch(text[at[1]:]); found != nil {
-			reason = found[1]
-		}
-	}
-	code := int32(0)
-	if phase == "Failed" {
-		code = 1
-	}
-	if found := codePattern.FindStringSubmatch(text); found != nil {
-		if n, err := strconv.ParseUint(found[1], 10, 8); err == nil {
-			code = int32(n)
-		}
-	}
-	switch {
-	case phase == "Running" && block == "terminated", phase == "Succeeded", phase == "Failed":
-		if reason == "Completed" || reason == "Error" {
-			reason = "" // those of the code
-		}
-		return func(b *fake.Behavior) { b.Exit = &fake.Exit{After: delay, Code: code, Reason: reason} }
-	case block == "waiting" && reason != "" && reason != "ContainerCreating" && reason != "PodInitializing":
-		return func(b *fake.Behavior) { b.Fail = &fake.Failure{Reason: reason} }
-	case phase == "Running", phase == "Pending":
-		return func(b *fake.Behavior) { b.StartDelay += delay }
-	}
-	return nil
+	return effect
 }
 
 // staged returns the behavior of a container that the Stages specify; false if none selects it.
+// Stages of init containers are not read: these exit.
 func (r *Rules) staged(pod *v1.Pod, c *v1.Container) (b fake.Behavior, ok bool) {
 	if !slices.ContainsFunc(pod.Spec.Containers, func(main v1.Container) bool { return main.Name == c.Name }) {
-		return b, false // kwok's Stages for init containers are not read
+		return b, false
 	}
 	for i := range r.stages {
-		s := &r.stages[i]
-		if s.labels.Matches(labels.Set(pod.Labels)) && s.annotations.Matches(labels.Set(pod.Annotations)) && s.owned(pod) {
-			s.apply(&b)
+		if s := &r.stages[i]; s.selects(pod) {
+			s.apply(&b, pod, c.Name)
 			ok = true
 		}
 	}
 	return b, ok
 }
 
-// owned reports whether an owner of the pod is of a kind that the Stage selects.
-func (s *stage) owned(pod *v1.Pod) bool {
-	return len(s.owners) == 0 || slices.ContainsFunc(pod.OwnerReferences, func(o metav1.OwnerReference) bool { return slices.Contains(s.owners, o.Kind) })
+func (s *stage) selects(pod *v1.Pod) bool {
+	return s.labels.Matches(labels.Set(pod.Labels)) && s.annotations.Matches(labels.Set(pod.Annotations)) &&
+		(len(s.owners) == 0 || slices.ContainsFunc(pod.OwnerReferences, func(o metav1.OwnerReference) bool { return slices.Contains(s.owners, o.Kind) }))
+}
+
+// apply adds the effect of the Stage on a container. The delays of Stages until a pod runs add
+// up.
+func (s *stage) apply(b *fake.Behavior, pod *v1.Pod, container string) {
+	delay := s.delay
+	if d, err := time.ParseDuration(pod.Annotations[s.delayFrom]); err == nil && d >= 0 {
+		delay = d
+	}
+	if s.status == nil {
+		b.StopDelay += delay
+		return
+	}
+	status, err := execute(s.status, pod)
+	if err != nil {
+		b.Fail = &fake.Failure{Reason: "StageError", Message: err.Error()} // it was valid for the example
+		return
+	}
+	var state v1.ContainerState
+	if i := slices.IndexFunc(status.ContainerStatuses, func(c v1.ContainerStatus) bool { return c.Name == container }); i >= 0 {
+		state = status.ContainerStatuses[i].State
+	}
+	switch waiting, exited := state.Waiting, state.Terminated; {
+	case exited != nil:
+		b.Exit = &fake.Exit{After: delay, Code: exited.ExitCode & 255, Reason: exited.Reason}
+		if exited.Reason == "Completed" || exited.Reason == "Error" {
+			b.Exit.Reason = "" // those of the code
+		}
+	case status.Phase == v1.PodSucceeded:
+		b.Exit = &fake.Exit{After: delay}
+	case status.Phase == v1.PodFailed:
+		b.Exit = &fake.Exit{After: delay, Code: 1}
+	case waiting != nil && waiting.Reason != "" && waiting.Reason != "ContainerCreating" && waiting.Reason != "PodInitializing":
+		b.Fail = &fake.Failure{Reason: waiting.Reason}
+	case !s.runs && (status.Phase == v1.PodRunning || status.Phase == v1.PodPending):
+		b.StartDelay += delay
+	}
 }

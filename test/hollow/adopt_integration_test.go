@@ -174,8 +174,7 @@ func (s *shared) prints(args ...string) string {
 func TestIntegrationNodesOfOthersAreSharedByProcesses(t *testing.T) {
 	const nodes, pods = 30, 60
 	s := newShared(t, nodes)
-	first, second := s.start("p0"), s.start("p1")
-	s.start("p2")
+	first, second, third := s.start("p0"), s.start("p1"), s.start("p2")
 	t.Log("leases of all nodes after", s.until("leases", func() string { return s.renewed(time.Time{}, nil) }))
 	for i := range pods {
 		s.run(fmt.Sprint("web-", i), "web")
@@ -218,4 +217,8 @@ func TestIntegrationNodesOfOthersAreSharedByProcesses(t *testing.T) {
 	t.Logf("one of two processes got SIGTERM: the leases of its %d nodes go on after %v", len(lost), time.Since(ended).Round(100*time.Millisecond))
 	assert.Equal(t, before, s.states())
 	works()
+	assert.Contains(t, s.prints("get", "events", "--field-selector=involvedObject.name=web-0"), "Started")
+	for _, p := range []*labenv.Process{first, second, third} {
+		assert.NotContains(t, p.Tail(1000), "forbidden", "deploy/hollow has all permissions")
+	}
 }
