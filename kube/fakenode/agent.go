@@ -115,7 +115,7 @@ func (a *agent) newPods() (err error) {
 		subsystems.Claims = a.claims
 	}
 	a.agent, err = core.New(core.Config{
-		NodeName: a.spec.Name, Runtime: recordingRuntime{a.runtime, a.record, a.prepareClaims}, Sink: a.sink,
+		NodeName: a.spec.Name, Runtime: recordingRuntime{a.runtime, a.record, a.prepareClaims}, Sink: pacedSink{a.sink, a.of.writes},
 		Sources:    map[string]podsource.PodSource{podsource.APISource: source},
 		Subsystems: subsystems,
 		HostIPs:    func() []string { return []string{a.hostIP()} },

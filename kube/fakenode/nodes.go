@@ -28,6 +28,7 @@ type Nodes struct {
 	adopter *adopter // nil without Config.Adopt
 
 	addresses atomic.Uint32 // number of allocated pod addresses
+	writes    chan struct{} // of pacedSink
 }
 
 // New returns nodes for the API server of api. It does not connect to it. It returns an
@@ -73,7 +74,7 @@ func NewWithClient(api kubernetes.Interface, cfg Config) (*Nodes, error) {
 
 // newNodes returns nodes with a complete configuration.
 func newNodes(conn *client.Connection, cfg Config) (_ *Nodes, err error) {
-	n := &Nodes{cfg: cfg, conn: conn, byName: map[string]*host{}}
+	n := &Nodes{cfg: cfg, conn: conn, byName: map[string]*host{}, writes: make(chan struct{}, statusWrites)}
 	if cfg.Adopt != nil { // another process may have assigned the first addresses
 		n.addresses.Store(rand.Uint32N(1 << 24))
 	}

@@ -163,3 +163,30 @@ func (e *ending) end() {
 }
 
 var _ fakenode.TB = (*testing.T)(nil)
+
+// An API server that receives the statuses of thousands of pods at once responds to none of
+// them in time.
+func TestTheNumberOfStatusesThatAreWrittenAtOnceIsLimited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := &apitest.Server{Fault: func(c apitest.Call) apitest.Fault {
+			if c.Subresource == "status" && c.Resource == "pods" {
+				return apitest.Fault{Latency: 10 * time.Second}
+			}
+			return apitest.Fault{}
+		}}
+		fakenode.Start(t.Context(), t, api.RESTConfig(), fakenode.Config{Nodes: fakenode.Many(40, fakenode.Node{}), NoScheduler: true})
+		for i := range 300 {
+			api.Put(plainPodOn(fmt.Sprint("fake-", i%40), fmt.Sprint("web-", i)))
+		}
+		time.Sleep(5 * time.Second)
+		assert.Len(t, api.Calls("patch", "pods/status"), 100)
+		time.Sleep(time.Minute)
+		for i := range 300 {
+			assert.Equal(t, v1.PodRunning, api.Pod("default", fmt.Sprint("web-", i)).Status.Phase)
+		}
+	})
+}
+
+func plainPodOn(node, name string) *v1.Pod {
+	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}, Spec: v1.PodSpec{NodeName: node, Containers: []v1.Container{{Name: "c"}}}}
+}
