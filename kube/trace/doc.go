@@ -34,7 +34,8 @@
 // delete does not exist is not an error.
 //
 // Objects are applied without what another cluster has determined: status, UID, resource version,
-// managed fields, owner references and the node of pods. Namespaces are created.
+// managed fields, owner references, and the node and service account of pods. Namespaces are
+// created.
 //
 // Files are untrusted: a file has at most 256 MiB and 16 million values, which are nested at most
 // 100 deep. An error names the offset. Of a file of SimKube the format 2 is read; its
@@ -53,7 +54,8 @@
 // # Testing
 //
 // Files of all types of values and of errors; files are fuzzed. Traces are played in virtual time
-// on kube/apitest, and by the tests of kube/controllers with the real controllers.
+// on kube/apitest, by the tests of kube/controllers with the real controllers, and by test/hollow on
+// a real API server.
 //
 // # Stability
 //

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -177,8 +178,10 @@ func portable(o *unstructured.Unstructured) *unstructured.Unstructured {
 	for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields", "ownerReferences", "selfLink"} {
 		unstructured.RemoveNestedField(o.Object, "metadata", field)
 	}
-	if o.GetKind() == "Pod" {
-		unstructured.RemoveNestedField(o.Object, "spec", "nodeName")
+	if pod := template(o); pod != nil {
+		for _, field := range []string{"nodeName", "serviceAccountName", "serviceAccount"} {
+			unstructured.RemoveNestedField(pod, "spec", field)
+		}
 	}
 	return o
 }
@@ -247,6 +250,10 @@ func retry(ctx context.Context, call func() error) error {
 }
 
 func temporary(err error) bool {
+	// The controllers create the default service account of a namespace after the namespace.
+	if apierrors.IsForbidden(err) && strings.Contains(err.Error(), "error looking up service account") {
+		return true
+	}
 	return apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsInternalError(err) ||
 		apierrors.IsServiceUnavailable(err) || utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err)
 }

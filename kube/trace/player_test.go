@@ -81,12 +81,16 @@ func TestObjectsAreAppliedAndDeletedAtTheirTimes(t *testing.T) {
 
 func TestAServerThatIsOverloadedIsCalledAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		api, failures := new(apitest.Server), 0
+		api, failures, forbidden := new(apitest.Server), 0, false
 		api.Fault = func(c apitest.Call) apitest.Fault {
 			if c.Verb == "patch" && c.Name == "a" {
 				if failures++; failures <= 3 {
 					return apitest.Fault{Code: http.StatusServiceUnavailable}
 				}
+			}
+			if c.Name == "b" && !forbidden {
+				forbidden = true
+				return apitest.Fault{Code: http.StatusForbidden, Message: `error looking up service account prod/default: serviceaccount "default" not found`}
 			}
 			if c.Name == "bad" {
 				return apitest.Fault{Code: http.StatusForbidden}

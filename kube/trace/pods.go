@@ -75,6 +75,7 @@ func podObject(p *cluster.Pod, name, namespace, annotation string) runtime.Objec
 	pod := p.Object(name, time.Time{})
 	pod.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
 	pod.Namespace, pod.UID = namespace, ""
+	pod.Spec.AutomountServiceAccountToken = new(false) // no process would use it
 	pod.Spec.RestartPolicy = cmp.Or(pod.Spec.RestartPolicy, v1.RestartPolicyAlways)
 	pod.Spec.Containers[0].Image = cmp.Or(p.Image, "none")
 	if p.Priority == 0 {
