@@ -37,7 +37,7 @@
 // managed fields, owner references, and the node and service account of pods. Namespaces are
 // created.
 //
-// Files are untrusted: a file has at most 256 MiB and 16 million values, which are nested at most
+// Files are untrusted: a file has at most 128 MiB and 16 million values, which are nested at most
 // 100 deep. An error names the offset. Of a file of SimKube the format 2 is read; its
 // configuration and its index are ignored.
 //

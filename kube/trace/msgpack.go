@@ -10,7 +10,7 @@ import (
 
 // Bounds of a file.
 const (
-	maxFile   = 256 << 20 // bytes
+	maxFile   = 128 << 20 // bytes
 	maxValues = 16 << 20
 	maxDepth  = 100
 )

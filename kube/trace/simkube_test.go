@@ -150,7 +150,7 @@ func TestHostileFilesAreErrors(t *testing.T) {
 	_, err := trace.ReadSimKube(io.MultiReader(strings.NewReader("\x81\xa1x\xdd\x01\x04\x00\x00"), io.LimitReader(zeros{}, 17<<20)))
 	assert.ErrorContains(t, err, "more than 16777216 values")
 	_, err = trace.ReadSimKube(zeros{})
-	assert.ErrorContains(t, err, "file is larger than 268435456 bytes")
+	assert.ErrorContains(t, err, "file is larger than 134217728 bytes")
 }
 
 // zeros is a file without end.
