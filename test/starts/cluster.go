@@ -52,8 +52,8 @@ type cluster struct {
 // A tracked is a pod of a cluster.
 type tracked struct {
 	milestones
-	reported chan struct{} // closed when its status is Running and Ready
-	gone     chan struct{} // closed when it is deleted
+	runs chan struct{} // closed when its status is Running and Ready
+	gone chan struct{} // closed when it is deleted
 }
 
 // newCluster starts an API server, and watches it until ctx is done.
@@ -107,7 +107,7 @@ func (c *cluster) observe(e watch.Event) {
 	if e.Type == watch.Deleted {
 		close(p.gone)
 	}
-	if e.Type != watch.Modified || !p.milestones.reported.IsZero() {
+	if e.Type != watch.Modified || !p.reported.IsZero() {
 		return
 	}
 	p.writes++
@@ -115,13 +115,13 @@ func (c *cluster) observe(e watch.Event) {
 		p.admitted = now
 	}
 	if pod.Status.Phase == v1.PodRunning && len(pod.Status.ContainerStatuses) == 1 && pod.Status.ContainerStatuses[0].Ready {
-		p.milestones.reported = now
-		close(p.reported)
+		p.reported = now
+		close(p.runs)
 	}
 }
 
 func (c *cluster) create(ctx context.Context, name string) (*tracked, error) {
-	p := &tracked{reported: make(chan struct{}), gone: make(chan struct{})}
+	p := &tracked{runs: make(chan struct{}), gone: make(chan struct{})}
 	c.mu.Lock()
 	c.pods[name] = p
 	c.mu.Unlock()
@@ -142,7 +142,7 @@ func (c *cluster) start(ctx context.Context, name string) (milestones, error) {
 		return milestones{}, err
 	}
 	select {
-	case <-p.reported:
+	case <-p.runs:
 	case <-ctx.Done():
 		return milestones{}, fmt.Errorf("pod %s does not run: %w", name, context.Cause(ctx))
 	}
