@@ -4,6 +4,7 @@ package starts
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -18,15 +19,15 @@ import (
 // bound of a node.
 type bareClient struct {
 	runtime internalapi.RuntimeService
-	machine *machine
+	machine machine
 	logs    string // directory
 
 	mu        sync.Mutex
 	sandboxes map[string]string // by name
 }
 
-func newBareClient(ctx context.Context, dir string, m *machine) (*bareClient, error) {
-	rt, err := cri.NewRemoteRuntimeServiceBuilder().WithEndpoint(m.endpoint).WithConnectionTimeout(time.Minute).Build(ctx)
+func newBareClient(ctx context.Context, dir string, m machine) (*bareClient, error) {
+	rt, err := cri.NewRemoteRuntimeServiceBuilder().WithEndpoint(m.endpoint()).WithConnectionTimeout(time.Minute).Build(ctx)
 	return &bareClient{runtime: rt, machine: m, logs: filepath.Join(dir, "logs"), sandboxes: map[string]string{}}, err
 }
 
@@ -35,6 +36,10 @@ func (b *bareClient) start(ctx context.Context, name string) (milestones, error)
 	m := milestones{uid: types.UID("uid-" + name), bound: time.Now()}
 	sandbox := &runtimeapi.PodSandboxConfig{
 		Metadata: &runtimeapi.PodSandboxMetadata{Name: name, Uid: string(m.uid), Namespace: "default"}, LogDirectory: filepath.Join(b.logs, name),
+		Linux: &runtimeapi.LinuxPodSandboxConfig{},
+	}
+	if err := os.MkdirAll(sandbox.LogDirectory, 0o755); err != nil {
+		return m, err
 	}
 	id, err := b.runtime.RunPodSandbox(ctx, sandbox, "")
 	if err != nil {
@@ -46,15 +51,15 @@ func (b *bareClient) start(ctx context.Context, name string) (milestones, error)
 	if _, err := b.runtime.PodSandboxStatus(ctx, id, false); err != nil { // its addresses
 		return m, err
 	}
+	spec := b.machine.container()
 	container, err := b.runtime.CreateContainer(ctx, id, &runtimeapi.ContainerConfig{
-		Metadata: &runtimeapi.ContainerMetadata{Name: "main"}, Image: &runtimeapi.ImageSpec{Image: image}, LogPath: "main.log",
+		Metadata: &runtimeapi.ContainerMetadata{Name: spec.Name}, Image: &runtimeapi.ImageSpec{Image: spec.Image}, Command: spec.Command,
+		LogPath: "main.log", Linux: &runtimeapi.LinuxContainerConfig{},
 	}, sandbox)
 	if err != nil {
 		return m, err
 	}
-	err = b.runtime.StartContainer(ctx, container)
-	m.calls, m.running = b.machine.callsOf(m.uid)
-	return m, err
+	return m, b.runtime.StartContainer(ctx, container)
 }
 
 // remove implements starter.

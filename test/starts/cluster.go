@@ -27,13 +27,13 @@ import (
 const nodeName = "node"
 
 // newPod returns a pod that is bound to the node.
-func newPod(name string) *v1.Pod {
+func newPod(name string, container v1.Container) *v1.Pod {
 	return manifest.Default(&v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"},
 		Spec: v1.PodSpec{
 			NodeName: nodeName, TerminationGracePeriodSeconds: new(int64(1)),
 			AutomountServiceAccountToken: new(false), EnableServiceLinks: new(false),
-			Containers: []v1.Container{{Name: "main", Image: image}},
+			Containers: []v1.Container{container},
 		},
 	})
 }
@@ -42,7 +42,7 @@ func newPod(name string) *v1.Pod {
 type cluster struct {
 	client     kubernetes.Interface
 	kubeconfig string
-	machine    *machine
+	machine    machine
 	requests   atomic.Int64 // of the node
 
 	mu   sync.Mutex
@@ -57,7 +57,7 @@ type tracked struct {
 }
 
 // newCluster starts an API server, and watches it until ctx is done.
-func newCluster(ctx context.Context, t testing.TB, dir string, m *machine) (*cluster, error) {
+func newCluster(ctx context.Context, t testing.TB, dir string, m machine) (*cluster, error) {
 	server := &apitest.Server{NoRecord: true}
 	config := server.RESTConfig()
 	config.QPS = -1
@@ -125,7 +125,7 @@ func (c *cluster) create(ctx context.Context, name string) (*tracked, error) {
 	c.mu.Lock()
 	c.pods[name] = p
 	c.mu.Unlock()
-	created, err := c.client.CoreV1().Pods("default").Create(ctx, newPod(name), metav1.CreateOptions{})
+	created, err := c.client.CoreV1().Pods("default").Create(ctx, newPod(name, c.machine.container()), metav1.CreateOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -148,9 +148,7 @@ func (c *cluster) start(ctx context.Context, name string) (milestones, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	m := p.milestones
-	m.calls, m.running = c.machine.callsOf(p.uid)
-	return m, nil
+	return p.milestones, nil
 }
 
 // remove implements starter.

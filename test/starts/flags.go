@@ -20,16 +20,17 @@ import (
 
 // options are the flags.
 type options struct {
-	probes   int
-	fill     int
-	inFlight []int
-	latency  time.Duration
-	only     []string
-	agent    string // binary; empty: it is built
-	kubelet  string // binary
-	scratch  string
-	report   string
-	profiles string
+	probes     int
+	fill       int
+	inFlight   []int
+	latency    time.Duration
+	containerd bool
+	only       []string
+	agent      string // binary; empty: it is built
+	kubelet    string // binary
+	scratch    string
+	report     string
+	profiles   string
 }
 
 const usage = `starts measures how long pods take to start on the complete node (examples/kubelet), on
@@ -47,8 +48,10 @@ A pod is bound when the API server has created it with the name of its node.
   bash hack/kubelet.sh v1.37.2              builds the kubelet, once
   go run ./test starts
   go run ./test starts --only kubeparts --in-flight 200
+  go run ./test starts --containerd --fill 50 --in-flight 1,50
 
-It requires Linux and root. Each node runs in namespaces of its own.
+It requires Linux and root, and with --containerd the results of '.ci/run packages
+containerd'. Each node runs in namespaces of its own.
 `
 
 const (
@@ -67,6 +70,7 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 	fs.IntVar(&o.fill, "fill", 110, "`number` of pods that are created at once")
 	fs.StringVar(&inFlight, "in-flight", "1,50,200", "`numbers` of pods that start at a time, one phase each")
 	fs.DurationVar(&o.latency, "latency", 20*time.Millisecond, "`time` of the calls that create and start a container, up to twice that; a sandbox takes five times as long, calls that read 1 ms")
+	fs.BoolVar(&o.containerd, "containerd", false, "use a containerd instead of a runtime in memory; its network has 253 addresses")
 	fs.StringVar(&only, "only", strings.Join(subjects, ","), "`names` of the programs that are measured")
 	fs.StringVar(&o.agent, "agent", "", "`binary` of the complete node (default: it is built)")
 	fs.StringVar(&o.kubelet, "kubelet", "", "`binary` of the kubelet (default: that of hack/kubelet.sh "+lab.KubernetesVersion+")")
@@ -76,7 +80,7 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 	if err := cli.Parse(fs, args, usage, stdout); err != nil {
 		return o, err
 	}
-	for field := range strings.SplitSeq(inFlight, ",") {
+	for field := range strings.FieldsFuncSeq(inFlight, func(r rune) bool { return r == ',' }) {
 		n, err := strconv.Atoi(strings.TrimSpace(field))
 		if err != nil || n < 1 || n > 500 {
 			return o, fmt.Errorf("--in-flight=%q: %q is not a number from 1 to 500", inFlight, field)
@@ -114,6 +118,6 @@ func (o options) args(subject string) []string {
 	}
 	return []string{
 		"starts", "--only=" + subject, "--agent=" + o.agent, "--kubelet=" + o.kubelet, fmt.Sprintf("--alone=%d", o.probes),
-		fmt.Sprintf("--fill=%d", o.fill), "--in-flight=" + strings.Join(inFlight, ","), fmt.Sprintf("--latency=%v", o.latency), "--profiles=" + o.profiles,
+		fmt.Sprintf("--fill=%d", o.fill), "--in-flight=" + strings.Join(inFlight, ","), fmt.Sprintf("--latency=%v", o.latency), "--profiles=" + o.profiles, fmt.Sprintf("--containerd=%t", o.containerd),
 	}
 }

@@ -22,8 +22,8 @@ func startNode(ctx context.Context, t testing.TB, binary, dir string, c *cluster
 	path := func(name string) string { return filepath.Join(dir, name) }
 	config, err := json.Marshal(map[string]any{
 		"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
-		"address": "127.0.0.1", "port": 10250, "healthzPort": 0, "containerRuntimeEndpoint": c.machine.endpoint,
-		// The runtime executes nothing: there are no cgroups, and nothing is evicted.
+		"address": "127.0.0.1", "port": 10250, "healthzPort": 0, "containerRuntimeEndpoint": c.machine.endpoint(),
+		// A runtime in memory executes nothing: there are no cgroups, and nothing is evicted.
 		"cgroupsPerQOS": false, "enforceNodeAllocatable": []string{}, "cgroupDriver": "cgroupfs", "failCgroupV1": false, "failSwapOn": false,
 		"evictionHard":                map[string]string{"memory.available": "1Mi", "nodefs.available": "0%", "imagefs.available": "0%", "nodefs.inodesFree": "0%", "imagefs.inodesFree": "0%"},
 		"imageGCHighThresholdPercent": 100, "imageGCLowThresholdPercent": 99,

@@ -102,11 +102,16 @@ var isolatedDirs = []string{"/var/lib", "/var/log", "/run"}
 
 // measure measures one program in the namespaces that measureIsolated has made.
 func measure(ctx context.Context, t testing.TB, o options, subject string) error {
+	if o.containerd {
+		if err := os.Setenv("KUBEPARTS_CONTAINERD", lab.FindContainerd()); err != nil {
+			return err
+		}
+	}
 	dir := os.Getenv("TMPDIR")
 	if _, err := isolate.Directories(dir, isolatedDirs...); err != nil { // the mounts end with the namespaces
 		return err
 	}
-	m, err := newMachine(ctx, t, dir, o.latency)
+	m, err := newMachine(ctx, t, o, dir)
 	if err != nil {
 		return err
 	}
@@ -118,11 +123,15 @@ func measure(ctx context.Context, t testing.TB, o options, subject string) error
 	for _, p := range o.phases() {
 		phaseCtx, cancel := context.WithTimeout(ctx, patience)
 		profiled := profile(phaseCtx, o.profiles, subject, p.name)
-		began, before := time.Now(), used()
+		before, began := used(), time.Now()
 		pods, err := p.run(phaseCtx, s)
+		took := time.Since(began)
+		if err == nil {
+			err = complete(m, pods)
+		}
 		if err == nil {
 			r := newResult(p.name, pods)
-			r.Took, r.Used = time.Since(began), used().minus(before)
+			r.Took, r.Used = took, used().minus(before)
 			results = append(results, r)
 			err = profiled()
 		}
@@ -139,7 +148,7 @@ func measure(ctx context.Context, t testing.TB, o options, subject string) error
 }
 
 // newStarter starts a program. used returns what it has used.
-func newStarter(ctx context.Context, t testing.TB, o options, subject, dir string, m *machine) (s starter, used func() cost, err error) {
+func newStarter(ctx context.Context, t testing.TB, o options, subject, dir string, m machine) (s starter, used func() cost, err error) {
 	if subject == bareName {
 		s, err = newBareClient(ctx, dir, m)
 		return s, func() cost { return cost{CRICalls: m.count()} }, err
@@ -161,6 +170,10 @@ func newStarter(ctx context.Context, t testing.TB, o options, subject, dir strin
 
 // report returns the tables with a line about the run.
 func report(o options, results map[string][]result) string {
-	return fmt.Sprintf("\n%s, %s. Calls of the runtime: sandbox %v to %v, container and its start %v to %v each. Load average of the machine: %.1f.\n%s",
-		time.Now().Format(time.DateOnly), markdown.Machine(), 5*o.latency, 10*o.latency, o.latency, 2*o.latency, labenv.Load(), tables(o.only, results))
+	runtime := fmt.Sprintf("Calls of the runtime: sandbox %v to %v, container and its start %v to %v each", 5*o.latency, 10*o.latency, o.latency, 2*o.latency)
+	if o.containerd {
+		runtime = "containerd, behind a proxy"
+	}
+	return fmt.Sprintf("\n%s, %s. %s. Load average of the machine: %.1f.\n%s",
+		time.Now().Format(time.DateOnly), markdown.Machine(), runtime, labenv.Load(), tables(o.only, results))
 }

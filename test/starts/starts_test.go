@@ -98,16 +98,29 @@ func TestTables(t *testing.T) {
 
 // A short measurement of the complete node beside the lower bound.
 func TestIntegrationStartsAreMeasured(t *testing.T) {
-	lab.Need(t, "root")
+	lab.Need(t, "containerd")
 	agent := filepath.Join(t.TempDir(), "kubelet")
 	require.NoError(t, labenv.Build(t.Context(), agent))
-	var out bytes.Buffer
-	o := options{probes: 1, fill: 5, inFlight: []int{3}, latency: time.Millisecond, only: []string{agentName, bareName}, agent: agent}
-	require.Zero(t, run(t.Context(), o, &out), "%s", &out)
-	for _, p := range o.phases() {
-		assert.Contains(t, out.String(), fmt.Sprintf("| %s: %d pods;", p.name, p.pods))
+	both := []string{agentName, bareName}
+	for name, o := range map[string]options{
+		"a runtime in memory": {probes: 1, fill: 5, inFlight: []int{3}, latency: time.Millisecond, only: both},
+		"containerd":          {probes: 1, fill: 5, inFlight: []int{3}, only: both, containerd: true},
+		"profiles":            {fill: 5, latency: time.Millisecond, only: both, profiles: t.TempDir()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			o.agent = agent
+			require.Zero(t, run(t.Context(), o, &out), "%s", &out)
+			for _, p := range o.phases() {
+				assert.Contains(t, out.String(), fmt.Sprintf("| %s: %d pods;", p.name, p.pods))
+			}
+			assert.Regexp(t, `bound to running in the runtime \| [0-9]+ ms \(.*\) \| [0-9]+ ms \(`, out.String())
+			assert.Regexp(t, `statuses in a watch until then \| [2-4] \(`, out.String())
+			if o.profiles != "" {
+				assert.FileExists(t, filepath.Join(o.profiles, "kubeparts-fill-cpu.pprof"))
+				assert.FileExists(t, filepath.Join(o.profiles, "kubeparts-fill-allocs.pprof"))
+			}
+			t.Logf("%s", &out)
+		})
 	}
-	assert.NotRegexp(t, `running in the runtime \| –`, out.String())
-	assert.Regexp(t, `statuses in a watch until then \| [2-4] \(`, out.String())
-	t.Logf("%s", &out)
 }
