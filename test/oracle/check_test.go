@@ -62,6 +62,16 @@ var planted = map[string]func(p *tape){
 		p.container("c", "a", 0, "exited", stopped)
 		p.status(v1.PodSucceeded)
 	},
+	"completed-before-deadline": func(p *tape) {
+		p.step("0s add web policy=Never deadline=10 main:c=exit=0@1s")
+		p.runs("c", "a", 0)
+		p.wait(time.Second)
+		p.container("c", "a", 0, "exited")
+		p.status(v1.PodFailed, with(exited("a", 0)), func(s *v1.PodStatus) {
+			s.Reason = "DeadlineExceeded"
+			s.ContainerStatuses[0].State.Terminated.FinishedAt = metav1.Unix(1008, 0) // it was started at 1000
+		})
+	},
 	"failed-means-failure": func(p *tape) {
 		p.step("0s add web policy=Never main:c=exit=0@1s")
 		p.runs("c", "a", 0)

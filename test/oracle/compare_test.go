@@ -1,12 +1,14 @@
 package oracle
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 func TestADifferenceIsThatOfTheKubeletThatViolatesAnInvariant(t *testing.T) {
@@ -43,6 +45,30 @@ func TestADifferenceIsThatOfTheKubeletThatViolatesAnInvariant(t *testing.T) {
 			assert.NotEmpty(t, d.Why, name)
 		}
 		assert.Equal(t, tt.classes, classes, name)
+	}
+}
+
+func TestADeadlineAndACompletionHaveNoOrderWithinTheirResolution(t *testing.T) {
+	run := func(phase v1.PodPhase, end int64) *Recording {
+		p := newTape(t)
+		p.step("0s add web policy=Never deadline=10 main:c=exit=0@10s")
+		p.runs("c", "a", 0)
+		p.wait(10 * time.Second)
+		p.container("c", "a", 0, "exited")
+		p.status(phase, with(exited("a", 0)), func(s *v1.PodStatus) {
+			if s.ContainerStatuses[0].State.Terminated.FinishedAt = metav1.Unix(end, 0); phase == v1.PodFailed {
+				s.Reason = "DeadlineExceeded"
+			}
+		})
+		p.mark(markSettled)
+		return &Recording{Records: p.records}
+	}
+	for end, class := range map[int64]string{1009: bothAllowed, 1011: bothAllowed, 1008: firstWrong, 1012: unclassified} { // it was started at 1000
+		differences, err := compareRuns(run(v1.PodFailed, end), run(v1.PodSucceeded, end))
+		require.NoError(t, err)
+		i := slices.IndexFunc(differences, func(d Difference) bool { return d.Kind == "final phase" })
+		require.GreaterOrEqual(t, i, 0)
+		assert.Equal(t, class, differences[i].Class, end)
 	}
 }
 

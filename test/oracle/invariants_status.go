@@ -51,6 +51,10 @@ func statusInvariants() []Invariant {
 		Description: "a pod that is Failed without a reason, and was not deleted, has a container that has failed or has not run",
 		Source:      "Pod lifecycle, Pod phase: Failed means that at least one container has terminated in failure",
 	}, {
+		Name: "completed-before-deadline", check: onVersion(completedBeforeDeadline),
+		Description: "a pod does not fail with DeadlineExceeded if all of its containers completed 2 seconds or more before the deadline",
+		Source:      "API reference, PodSpec.activeDeadlineSeconds: the duration that the pod may be active; Pod phase: Succeeded if all containers have terminated in success",
+	}, {
 		Name: "observed-generation-sane", check: onVersion(observedGenerationSane),
 		Description: "status.observedGeneration never exceeds metadata.generation and never decreases",
 		Source:      "API reference, PodStatus.observedGeneration",
@@ -228,6 +232,44 @@ func failedMeansFailure(v *view, p *podView) string {
 		}
 	}
 	return "each container has exited with 0"
+}
+
+// deadlineResolution is more than the resolution of the times in a status, in which a container that completes and the deadline of its
+// pod have no order.
+const deadlineResolution = 2 * time.Second
+
+// completedFor returns how long before its deadline a pod has completed; false if it has no deadline, or a container of it runs, may
+// restart or has failed.
+func completedFor(p *podView) (time.Duration, bool) {
+	s := &p.pod.Status
+	if p.pod.Spec.ActiveDeadlineSeconds == nil || s.StartTime == nil || len(s.ContainerStatuses) < len(p.pod.Spec.Containers) {
+		return 0, false
+	}
+	deadline := s.StartTime.Add(time.Duration(*p.pod.Spec.ActiveDeadlineSeconds) * time.Second)
+	least := time.Duration(1<<63 - 1)
+	for i := range p.pod.Spec.Containers {
+		c := &p.pod.Spec.Containers[i]
+		is := p.newest(c.Name)
+		if !p.over(c, is) || is.code != 0 {
+			return 0, false
+		}
+		for _, status := range s.ContainerStatuses {
+			if status.Name == c.Name && status.State.Terminated != nil {
+				least = min(least, deadline.Sub(status.State.Terminated.FinishedAt.Time))
+			}
+		}
+	}
+	return least, true
+}
+
+func completedBeforeDeadline(v *view, p *podView) string {
+	if p.pod.Status.Phase != v1.PodFailed || p.pod.Status.Reason != "DeadlineExceeded" || p.removed || v.stale {
+		return ""
+	}
+	if before, ok := completedFor(p); ok && before >= deadlineResolution {
+		return fmt.Sprintf("its containers completed %v before the deadline", before)
+	}
+	return ""
 }
 
 func observedGenerationSane(_ *view, p *podView) string {
