@@ -418,6 +418,27 @@ func TestLatenciesAreNotCheckedWithFaultsOrOnASlowMachine(t *testing.T) {
 	}
 }
 
+func TestASidecarOfACompletedPodIsStoppedBeforeTheDeletion(t *testing.T) {
+	for completed, want := range map[bool]int{true: 0, false: 1} {
+		p := newTape(t)
+		p.step("0s add web policy=Never grace=5 side:s=ignoreTERM main:c=exit=0@1s")
+		p.runs("s", "a", 0)
+		p.runs("c", "b", 0)
+		p.wait(time.Second)
+		if completed {
+			p.container("c", "b", 0, "exited")
+		}
+		p.wait(4 * time.Second)
+		p.deleting(5)
+		p.wait(time.Second)
+		p.container("s", "a", 0, "exited", code(137), stopped)
+		violations, err := check(&Recording{Records: p.records})
+		require.NoError(t, err)
+		violations = slices.DeleteFunc(violations, func(v Violation) bool { return v.Invariant != "grace-period-given" })
+		assert.Len(t, violations, want)
+	}
+}
+
 func TestARestartWaitsForTheHookOfAnotherContainer(t *testing.T) {
 	for hooked, want := range map[bool]int{false: 0, true: 1} { // the hook has ended at its start
 		p := newTape(t)

@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -113,15 +114,18 @@ func lives(run *Recording) map[string]life {
 			"instances": fmt.Sprint(f.instances), "sandboxes": fmt.Sprint(f.sandboxes), "restarts": fmt.Sprint(f.restarts),
 			"written by others": f.marked,
 		}
-		if endsAtDeadline(f.last) {
-			out[name][atDeadline] = "yes"
+		switch s := &f.last.Status; {
+		case endsAtDeadline(f.last):
+			out[name][excuse] = "API reference, metav1.Time: times in a status have a resolution of a second, and a container ended within two of the deadline"
+		case f.deleted && f.last.DeletionGracePeriodSeconds != nil && *f.last.DeletionGracePeriodSeconds == 0 && !terminal(s.Phase):
+			out[name][excuse] = "Pod lifecycle, Forced Pod termination: the object is removed at once, with the status that it has at that moment"
 		}
 	}
 	return out
 }
 
-// atDeadline is set in a life whose containers ended at the deadline of the pod; it is not compared.
-const atDeadline = "at deadline"
+// excuse is, in a life, why its results may be others in the same scenario; it is not compared.
+const excuse = "excuse"
 
 // endsAtDeadline reports whether a container of a pod has ended so near to its deadline that the times of a status do not tell which was
 // first.
@@ -161,7 +165,7 @@ func compareRuns(first, second *Recording) ([]Difference, error) {
 	one, two := lives(first), lives(second)
 	for _, pod := range slices.Sorted(maps.Keys(one)) {
 		for _, kind := range slices.Sorted(maps.Keys(one[pod])) {
-			if two[pod] == nil || kind == atDeadline || one[pod][kind] == two[pod][kind] {
+			if two[pod] == nil || kind == excuse || one[pod][kind] == two[pod][kind] {
 				continue
 			}
 			d := Difference{Pod: pod, Kind: kind, First: one[pod][kind], Second: two[pod][kind]}
@@ -178,8 +182,8 @@ func compareRuns(first, second *Recording) ([]Difference, error) {
 				d.Class, d.Why = bothAllowed, "another client has set the phase, before or after the kubelet"
 			case one[pod]["exit code"] != two[pod]["exit code"] || one[pod]["instances"] != two[pod]["instances"]:
 				d.Class, d.Why = bothAllowed, "its containers ran at other times, and ended otherwise: "+allowed["exit code"]
-			case one[pod][atDeadline]+two[pod][atDeadline] != "":
-				d.Class, d.Why = bothAllowed, "API reference, metav1.Time: times in a status have a resolution of a second, and a container ended within two of the deadline"
+			case one[pod][excuse]+two[pod][excuse] != "":
+				d.Class, d.Why = bothAllowed, cmp.Or(one[pod][excuse], two[pod][excuse])
 			default:
 				d.Class = unclassified
 			}

@@ -72,6 +72,28 @@ func TestADeadlineAndACompletionHaveNoOrderWithinTheirResolution(t *testing.T) {
 	}
 }
 
+func TestTheLastStatusOfAForciblyDeletedPodIsAny(t *testing.T) {
+	run := func(phase v1.PodPhase, grace int64) *Recording {
+		p := newTape(t)
+		p.step("0s add web policy=Never main:c=exit=0@10s")
+		p.runs("c", "a", 0)
+		p.status(v1.PodRunning)
+		p.wait(10 * time.Second)
+		p.container("c", "a", 0, "exited")
+		p.status(phase)
+		p.deleting(grace)
+		p.add(Record{Pod: &Version{Pod: p.pods["web"].DeepCopy(), Deleted: true}})
+		return &Recording{Records: p.records}
+	}
+	for grace, class := range map[int64]string{0: bothAllowed, 5: unclassified} {
+		differences, err := compareRuns(run(v1.PodRunning, grace), run(v1.PodSucceeded, grace))
+		require.NoError(t, err)
+		i := slices.IndexFunc(differences, func(d Difference) bool { return d.Kind == "final phase" })
+		require.GreaterOrEqual(t, i, 0)
+		assert.Equal(t, class, differences[i].Class, differences[i].Why)
+	}
+}
+
 func TestADifferenceWithoutAReasonIsNotClassified(t *testing.T) {
 	run := func(phase v1.PodPhase) *Recording {
 		p := newTape(t)

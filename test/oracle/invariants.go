@@ -128,7 +128,7 @@ type view struct {
 	stalled bool
 	calmAt  time.Duration // since when no fault has had an effect, and the kubelet has been running
 	faultAt time.Duration // until when a fault lasts
-	hung    bool          // a pull, which has no deadline, may be in progress for ever
+	hung    bool          // a pull or a postStart hook, which have no deadline, may be in progress for ever
 	stale   bool          // the runtime has reported an earlier state as the present one
 	agents  int           // kubelets that were started
 	quiet   bool          // no further step
@@ -291,7 +291,7 @@ func (v *view) step(text string) {
 	switch p := v.pods[v.names[s.Pod]]; {
 	case s.Do == sim.Fault:
 		v.stale = v.stale || s.Kind == sim.Stale
-		v.hung = v.hung || s.Kind == sim.Hung && (s.Calls == "PullImage" || s.Calls == criCalls)
+		v.hung = v.hung || s.Kind == sim.Hung && slices.Contains([]string{"PullImage", "ExecSync", criCalls}, s.Calls)
 		v.faultAt = max(v.faultAt, v.now+s.For+s.Delay)
 		v.calmAt = max(v.calmAt, v.now+s.For+s.Delay+recovery)
 	case s.Do == sim.Reboot:

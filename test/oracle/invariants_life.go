@@ -182,13 +182,24 @@ func gracePeriodGiven(v *view, r *Record) []finding {
 		return nil
 	}
 	p := v.pods[r.Change.Pod]
-	if v.stale || p.pod == nil || p.deletingAt == 0 || p.crashed || p.removed || p.overAt > 0 || p.pod.Spec.ActiveDeadlineSeconds != nil || p.instances[r.Change.ID].unhealthy {
+	if v.stale || p.pod == nil || p.deletingAt == 0 || p.crashed || p.removed || p.overAt > 0 || p.pod.Spec.ActiveDeadlineSeconds != nil || p.instances[r.Change.ID].unhealthy || p.doneBeforeDeletion() {
 		return nil
 	}
 	if had := v.now - p.deletingAt; had < p.grace()-1500*time.Millisecond {
 		return found(p.uid, "%s was killed %v after the deletion, and its grace period is %v", r.Change.Container, had.Round(100*time.Millisecond), p.grace())
 	}
 	return nil
+}
+
+// doneBeforeDeletion reports whether the regular containers of a deleted pod had completed before, so that its sidecars were being stopped.
+func (p *podView) doneBeforeDeletion() bool {
+	for i := range p.pod.Spec.Containers {
+		c := &p.pod.Spec.Containers[i]
+		if is := p.newest(c.Name); !p.over(c, is) || is.endedAt >= p.deletingAt {
+			return false
+		}
+	}
+	return true
 }
 
 func graceNotExceeded(v *view, r *Record) []finding {
