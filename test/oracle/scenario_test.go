@@ -122,9 +122,13 @@ func TestShrinkFindsTheStepsThatMatter(t *testing.T) {
 		}
 		return -1
 	}
-	assert.Equal(t, "40s add bad policy=Never init:i=exit=0@1s,reason=OOMKilled\n41s kill down=1s\n", shrink(s, "bad", tries).String())
+	assert.Equal(t, "40s add bad policy=Never init:i=exit=0@1s,reason=OOMKilled main:d=run\n41s kill down=1s\n", shrink(s, "bad", tries).String())
 	assert.Less(t, plays, 40, "a play takes minutes")
-	assert.Equal(t, "40s add bad policy=Never init:i=exit=0@1s,reason=OOMKilled\n41s kill down=1s\n", shrink(s, "", tries).String(), "without the name of a pod")
+	assert.Equal(t, "40s add bad policy=Never init:i=exit=0@1s,reason=OOMKilled main:d=run\n41s kill down=1s\n", shrink(s, "", tries).String(), "without the name of a pod")
+
+	for _, c := range simpler(mustParse(t, "0s add web side:s=run main:c=run hook:c=1s")) {
+		assert.Contains(t, c.String(), "main:c=run", "a pod has a regular container")
+	}
 
 	never := func([]Scenario) int { return -1 }
 	assert.Equal(t, s.String(), shrink(s, "bad", never).String())

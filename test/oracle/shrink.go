@@ -68,8 +68,10 @@ func simpler(s Scenario) (out []Scenario) {
 			continue
 		}
 		for n := range step.Shape.Containers {
-			if len(step.Shape.Containers) > 1 && !slices.Contains(step.Clean, step.Shape.Containers[n].Name) {
-				vary(i, func(v *Step) { v.Shape.Containers = slices.Delete(v.Shape.Containers, n, n+1) })
+			others := slices.Delete(slices.Clone(step.Shape.Containers), n, n+1)
+			hasMain := slices.ContainsFunc(others, func(c sim.Container) bool { return c.Kind == sim.Main })
+			if hasMain && !slices.Contains(step.Clean, step.Shape.Containers[n].Name) {
+				vary(i, func(v *Step) { v.Shape.Containers = others })
 			}
 			if step.Shape.Containers[n].Hook > 0 {
 				vary(i, func(v *Step) { v.Shape.Containers[n].Hook = 0 })
