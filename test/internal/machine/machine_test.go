@@ -85,11 +85,11 @@ func TestResultsStayInTheirDirectory(t *testing.T) {
 func TestADiskIsMadeAgainForOtherPrograms(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "a"), []byte("text"), 0o755))
-	first, size, err := describe(dir)
+	_, size, err := describe(dir)
 	require.NoError(t, err)
 	assert.EqualValues(t, 4, size)
 	require.NoError(t, os.Symlink("a", filepath.Join(dir, "link")))
-	first, _, err = describe(dir)
+	first, _, err := describe(dir)
 	require.NoError(t, err)
 	require.NoError(t, os.Remove(filepath.Join(dir, "link")))
 	require.NoError(t, os.Symlink("a", filepath.Join(dir, "link")))
