@@ -214,6 +214,8 @@ func (k *kind) verbs() []string {
 		return []string{"create"}
 	}
 	switch {
+	case k.verbsOf != nil:
+		return k.verbsOf
 	case k.crd != nil:
 		return []string{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"}
 	case !k.deletesCollections():
@@ -233,7 +235,7 @@ func (k kinds) resourcesOf(gv schema.GroupVersion) any {
 			Name: one.plural, SingularName: one.singular, Kind: one.kind, Namespaced: one.namespaced, Verbs: one.verbs(),
 			ShortNames: one.short, Categories: one.categories,
 		}
-		if !one.review {
+		if !one.review && one.verbsOf == nil {
 			resource.StorageVersionHash = storageHash(one.stored())
 		}
 		list.APIResources = append(list.APIResources, resource)

@@ -28,6 +28,7 @@ type kind struct {
 	scheme                        *runtime.Scheme // nil: objects are unstructured
 	custom                        bool            // not Kubernetes' own
 	crd                           *definition     // of a custom resource; nil for others
+	verbsOf                       []string        // of a resource that is served by the handler of Server.Aggregate
 }
 
 func (k *kind) has(subresource string) bool { return slices.Contains(k.subresources, subresource) }

@@ -34,7 +34,7 @@ func (k kinds) openAPI(w http.ResponseWriter, r *http.Request) bool {
 	} else {
 		b := newModels("#/components/schemas/")
 		paths := map[string]any{}
-		for _, one := range k.sorted() {
+		for _, one := range k.described() {
 			for _, v := range one.served() {
 				if gv := (schema.GroupVersion{Group: one.group, Version: v}); pathOf(gv) == groupVersion {
 					b.kind(one, v)
@@ -61,10 +61,15 @@ func (k kinds) openAPI(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
+// described returns the kinds whose types are known.
+func (k kinds) described() []*kind {
+	return slices.DeleteFunc(k.sorted(), func(one *kind) bool { return one.verbsOf != nil })
+}
+
 func (k kinds) openAPIv2(w http.ResponseWriter, r *http.Request) {
 	b := newModels("#/definitions/")
 	paths := map[string]any{}
-	for _, one := range k.sorted() {
+	for _, one := range k.described() {
 		for _, v := range one.served() {
 			b.kind(one, v)
 			paths[one.path(v)] = one.operations(v, true)

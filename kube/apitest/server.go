@@ -97,6 +97,8 @@ type Server struct {
 	calls     []Call
 	watches   map[*watcher]*objects
 
+	aggregated map[string]http.Handler // by group version; replaced, not changed
+
 	managersMu sync.Mutex // guards managers
 	managers   map[managerKey]*managedfields.FieldManager
 }
@@ -130,10 +132,14 @@ func (s *Server) RESTConfig() *rest.Config {
 // ServeHTTP implements http.Handler, for use with httptest.NewServer.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
-	all, docs, problem := s.kindsLocked(), s.documents, s.problem
+	all, docs, problem, aggregated := s.kindsLocked(), s.documents, s.problem, s.aggregatedLocked(r.URL.Path)
 	s.mu.Unlock()
-	if problem != nil {
+	switch {
+	case problem != nil:
 		writeError(w, apierrors.NewInternalError(problem))
+		return
+	case aggregated != nil:
+		aggregated.ServeHTTP(w, r)
 		return
 	}
 	if docs.discover(w, r, all) {

@@ -28,6 +28,7 @@ var all = []component{
 	{cmnames.EndpointSliceController, "endpointslice", newEndpointSlices},
 	{cmnames.EphemeralVolumeController, "ephemeral-volume", newEphemeralVolumes},
 	{cmnames.GarbageCollectorController, "garbagecollector", newGarbageCollector},
+	{cmnames.HorizontalPodAutoscalerController, "horizontalpodautoscaling", newAutoscaler},
 	{cmnames.JobController, "job", newJobs},
 	{cmnames.NamespaceController, "namespace", newNamespaces},
 	{cmnames.NodeLifecycleController, "nodelifecycle", newNodeLifecycle},

@@ -48,13 +48,16 @@
 // These are the controllers, by the names that Config.Controllers selects:
 // cronjob-controller, daemonset-controller, deployment-controller,
 // disruption-controller, endpoints-controller, endpointslice-controller,
-// ephemeral-volume-controller, garbage-collector-controller, job-controller,
-// namespace-controller, node-lifecycle-controller, pod-garbage-collector-controller,
+// ephemeral-volume-controller, garbage-collector-controller,
+// horizontal-pod-autoscaler-controller, job-controller, namespace-controller, node-lifecycle-controller, pod-garbage-collector-controller,
 // replicaset-controller, replicationcontroller-controller, resourcequota-controller,
 // serviceaccount-controller, statefulset-controller, taint-eviction-controller,
 // ttl-after-finished-controller.
 //
-// Those for volumes and certificates, autoscaling, IPAM and endpoint mirroring are not among
+// HorizontalPodAutoscalers need resource metrics: those of the behaviors of fake nodes, with
+// api.Aggregate(hollow.Metrics(nodes)), of package kube/hollow.
+//
+// The controllers for volumes and certificates, IPAM and endpoint mirroring are not among
 // them. A PersistentVolumeClaim remains pending, which fake nodes ignore.
 //
 // The package is a module of its own, and for tests only. k8s.io/kubernetes is not meant to

@@ -18,9 +18,11 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/klog/v2"
 
+	"github.com/kubeparts/kubeparts/kube/apitest"
 	"github.com/kubeparts/kubeparts/kube/controllers"
 	"github.com/kubeparts/kubeparts/kube/controllers/apiserver"
 	"github.com/kubeparts/kubeparts/kube/fakenode"
+	"github.com/kubeparts/kubeparts/kube/hollow"
 )
 
 // An options is what the flags of up select.
@@ -114,7 +116,7 @@ func runCluster(ctx context.Context, o options, listener net.Listener, begun tim
 	}
 	if o.nodes > 0 {
 		_, _ = fmt.Fprintf(log, "starting %d nodes\n", o.nodes)
-		if err := startNodes(ctx, config, o, part, log); err != nil {
+		if err := startNodes(ctx, api, config, o, part, log); err != nil {
 			cancel(err)
 		}
 	}
@@ -130,13 +132,16 @@ func runCluster(ctx context.Context, o options, listener net.Listener, begun tim
 	return nil
 }
 
-// startNodes starts the nodes and waits until they are ready.
-func startNodes(ctx context.Context, config *rest.Config, o options, part func(string, func() error), log io.Writer) error {
+// startNodes starts the nodes and the API of their resource metrics, and waits until they are ready.
+func startNodes(ctx context.Context, api *apitest.Server, config *rest.Config, o options, part func(string, func() error), log io.Writer) error {
 	nodes, err := fakenode.New(config, fakenode.Config{
 		Nodes: fakenode.Many(o.nodes, fakenode.Node{Name: "node"}), NoScheduler: o.controllers, API: fakenode.API{QPS: -1},
 		Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
 	if err != nil {
+		return err
+	}
+	if err := api.Aggregate(hollow.Metrics(nodes)); err != nil {
 		return err
 	}
 	part("nodes", func() error { return nodes.Run(ctx) })
