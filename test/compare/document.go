@@ -202,6 +202,9 @@ func transitions(history []v1.Pod, n *normalizer) map[string]any {
 func (d document) addEvents(s *snapshot, n *normalizer) {
 	for i := range s.Events {
 		e := &s.Events[i]
+		if e.InvolvedObject.Kind == "Service" { // of a controller in the API server
+			continue
+		}
 		subject := "events of " + strings.ToLower(e.InvolvedObject.Kind)
 		if e.InvolvedObject.Kind == "Pod" {
 			subject = "events " + strings.TrimSuffix(e.InvolvedObject.Name, "-"+NodeName)
