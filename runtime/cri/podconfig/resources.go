@@ -22,15 +22,13 @@ func containerResources(in PodInput, c *v1.Container) *runtimeapi.LinuxContainer
 	}
 	out.OomScoreAdj = oomScoreAdj(n, pod, c)
 	out.HugepageLimits = hugePages(n, podspec.Limits(pod, c))
-	if n.CgroupVersion == 2 && !n.SingleProcessOOMKill {
-		unified(out, "memory.oom.group", 1)
-	}
 	n.protectMemory(out, pod, c)
 	n.limitSwap(out, pod, c)
 	return out
 }
 
-// basic converts requests and limits of CPU and memory to the kernel's settings.
+// basic converts requests and limits of CPU and memory of a container, or of a pod for its sandbox, to the kernel's
+// settings.
 func (n Node) basic(requests, limits v1.ResourceList) *runtimeapi.LinuxContainerResources {
 	res := v1.ResourceRequirements{Requests: requests, Limits: limits}
 	out := &runtimeapi.LinuxContainerResources{CpuShares: cgroups.Shares(podspec.MilliCPU(cpuRequest(&res)))}
@@ -42,6 +40,9 @@ func (n Node) basic(requests, limits v1.ResourceList) *runtimeapi.LinuxContainer
 	}
 	if limit, ok := limits[v1.ResourceMemory]; ok {
 		out.MemoryLimitInBytes = limit.Value()
+	}
+	if n.CgroupVersion == 2 && !n.SingleProcessOOMKill {
+		unified(out, "memory.oom.group", 1)
 	}
 	return out
 }
