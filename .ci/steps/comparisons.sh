@@ -89,7 +89,7 @@ kubeadm() {
 observe() {
 	metrics_server
 	KUBEPARTS_CI=1 KUBEPARTS_OBSERVE=1 KUBEPARTS_CONTAINERD=${KUBEPARTS_CONTAINERD:-$containerd_dir/containerd} \
-		go test -count=1 -timeout 10m -v -run 'IntegrationClusterObserved' ./test/kubelet
+		go test -count=1 -timeout 10m -v -run 'IntegrationClusterObserved|IntegrationClusterWorkloadsOnMachines' ./test/kubelet ./test/virtualnode
 }
 
 # footprint runs the script that compares the agent with a kubelet, in a short form.

@@ -136,6 +136,26 @@ func TestIntegrationClusterWorkloadsOnMachines(t *testing.T) {
 		})
 		assert.Contains(t, w.ok("get", "--raw", "/api/v1/nodes/vms/proxy/stats/summary"), `"node":{"nodeName":"vms"`)
 	})
+	t.Run("Top", func(t *testing.T) {
+		if os.Getenv("KUBEPARTS_OBSERVE") != "1" {
+			t.Skip("metrics-server takes long to build: bash .ci/run observe does so, and runs this test")
+		}
+		w.control.MetricsServer()
+		w.until("kubectl top shows the pods of the node, and the node", func() error {
+			pods, err := w.run("", "top", "pods", "--no-headers")
+			if err == nil && !regexp.MustCompile(`(?m)^db-0 +\d+m +64Mi *$`).MatchString(pods) {
+				err = fmt.Errorf("top pods:\n%s", pods)
+			}
+			if err != nil {
+				return err
+			}
+			node, err := w.run("", "top", "node", "vms", "--no-headers")
+			if err == nil && !regexp.MustCompile(`^vms +\d+m +\d+% +\d+Mi`).MatchString(node) {
+				err = fmt.Errorf("top node:\n%s", node)
+			}
+			return err
+		})
+	})
 	t.Run("Drain", func(t *testing.T) {
 		w.ok("delete", "job/sum")
 		w.ok("drain", "vms", "--ignore-daemonsets", "--timeout="+patience.String())
