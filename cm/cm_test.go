@@ -125,6 +125,13 @@ func TestPodsAreThrottled(t *testing.T) { // cm-38
 	assert.EqualValues(t, 200<<20, *n.has(t, "/kubepods/burstable/poda").MemoryHigh, "after a resize")
 }
 
+// Pods have limits of their own, within those of the machine.
+func TestHugePagesOfAllPodsAreNotLimited(t *testing.T) { // cm-17
+	n := newNode(t, cm.Config{Policy: cm.Policy{HugePageSizes: []int64{2 << 20, 1 << 30}}, Capacity: list("cpu=4 memory=8Gi hugepages-2Mi=32Mi")})
+	require.NoError(t, n.Setup(t.Context()))
+	assert.Equal(t, map[int64]int64{2 << 20: 1 << 62, 1 << 30: 1 << 62}, n.has(t, "/kubepods").HugePages)
+}
+
 func TestMemoryOfDaemonsIsProtected(t *testing.T) { // cm-38
 	for _, on := range []bool{true, false} {
 		n := newNode(t, cm.Config{

@@ -111,7 +111,9 @@ func (m *Manager) podsLimits() cgroups.Resources {
 	if slices.Contains(m.cfg.Enforce.Keys, enforcePods) {
 		list = allocate(list, m.cfg.Reserved.System, m.cfg.Reserved.Kube)
 	}
-	return m.onCPUs(reservedResources(list, false))
+	r := m.onCPUs(reservedResources(list, false))
+	r.HugePages = m.cfg.Policy.anyHugePages()
+	return r
 }
 
 func (m *Manager) onCPUs(r cgroups.Resources) cgroups.Resources {

@@ -84,14 +84,7 @@ func (p Policy) qosLimits(d classDemand, allocatable v1.ResourceList) qosLimits 
 	var out qosLimits
 	out.BestEffort.CPUShares = new(int64(cgroups.MinShares))
 	out.Burstable.CPUShares = new(cgroups.Shares(d.Burstable.MilliCPU))
-	for _, size := range p.HugePageSizes {
-		for _, r := range []*cgroups.Resources{&out.Burstable, &out.BestEffort} {
-			if r.HugePages == nil {
-				r.HugePages = map[int64]int64{}
-			}
-			r.HugePages[size] = 1 << 62 // cm-17
-		}
-	}
+	out.Burstable.HugePages, out.BestEffort.HugePages = p.anyHugePages(), p.anyHugePages()
 	// Reset the values of an earlier policy.
 	for _, r := range []*cgroups.Resources{&out.Kubepods, &out.Burstable} {
 		r.MemoryMin, r.MemoryLow = new(int64(0)), new(int64(0))
@@ -131,3 +124,15 @@ func share(amount, percent int64) int64 { return amount / 100 * percent }
 
 // quantity is a whole number.
 func quantity(n int64) resource.Quantity { return *resource.NewQuantity(n, resource.BinarySI) }
+
+// anyHugePages are the limits of kubepods and the classes: only those of pods count (rule cm-17).
+func (p Policy) anyHugePages() map[int64]int64 {
+	var limits map[int64]int64
+	for _, size := range p.HugePageSizes {
+		if limits == nil {
+			limits = map[int64]int64{}
+		}
+		limits[size] = 1 << 62
+	}
+	return limits
+}

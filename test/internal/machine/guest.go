@@ -56,6 +56,9 @@ mount --make-rshared /
 for controller in $(cat /sys/fs/cgroup/cgroup.controllers); do
 	echo "+$controller" >/sys/fs/cgroup/cgroup.subtree_control
 done
+# The kubelet reads from its own cgroup whether swap can be limited; the root has no such file.
+mkdir /sys/fs/cgroup/job
+echo $$ >/sys/fs/cgroup/job/cgroup.procs
 exec /usr/local/sbin/job </dev/null >/dev/ttyS1 2>&1
 `
 	files["usr/local/sbin/job"] = `#!/bin/sh
