@@ -46,6 +46,7 @@ func startMachines(t *testing.T, behaviors map[string]fake.Behavior) *machineNod
 		Backend: below, Node: "node", Engine: cri.Config{Name: "machines", Dirs: cri.Dirs{Root: dir + "/root", PodLogs: dir + "/logs"}},
 	})
 	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, rt.Close()) })
 	p, err := provider.New(provider.Config{Runtime: rt})
 	require.NoError(t, err)
 	n := &machineNode{Provider: p, below: below, reported: map[types.UID][]v1.PodStatus{}}

@@ -143,7 +143,6 @@ func (p *Pipeline) terminateSteps() []step {
 
 // Terminate implements [podworker.Handler].
 func (p *Pipeline) Terminate(ctx context.Context, req podworker.SyncRequest) error {
-	defer p.cfg.Relister.Pin(req.UID)() // until the relist has been requested
 	return p.run(ctx, p.terminate, p.newCall(req))
 }
 

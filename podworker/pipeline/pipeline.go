@@ -96,7 +96,7 @@ type Claims interface {
 	UnprepareResources(ctx context.Context, uid types.UID) error
 }
 
-// A Relister refreshes the status of pods that SyncPod or KillPod has changed. pleg.Generator
+// A Relister refreshes the status of pods that SyncPod has changed. pleg.Generator
 // implements it. Its methods must not block.
 type Relister interface {
 	// RequestRelist requests a relist because something was done in the pod.
@@ -106,7 +106,7 @@ type Relister interface {
 	// whatever the relist shows. It follows a resize, which lists do not show.
 	RequestReinspect(uid types.UID)
 
-	// Pin reports that SyncPod or Terminate is in progress until unpin is called, so that its changes
+	// Pin reports that SyncPod is in progress until unpin is called, so that its changes
 	// are observed once, at its end, and not for each event of the runtime.
 	Pin(uid types.UID) (unpin func())
 }
