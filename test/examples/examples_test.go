@@ -27,7 +27,10 @@ const maxLines, maxRecipe = 250, 80
 
 // maxOf are the limits of larger examples, with the reason.
 var maxOf = map[string]int{
+	"hollow":  300, // the program of deploy/hollow: adoption, ports and shards
 	"kubelet": 560, // flags that only a process can have: lock file, version, ports, recorder
+	"replay":  270, // differences, decisions, and a shorter recording with the same difference
+	"study":   480, // the program of deploy/study: two studies, and three places for their parts
 }
 
 // withoutTests are the examples whose tests need internal packages, with the reason. They are

@@ -118,7 +118,7 @@ func TestBitsAddedBySetPermsAreIgnored(t *testing.T) {
 func TestAFailedWriteKeepsThePreviousContent(t *testing.T) {
 	needLinks(t)
 	dir := t.TempDir()
-	write(t, dir, atomic.Payload{"a": {Data: []byte("1")}})
+	write(t, dir, atomic.Payload{"a": {Data: []byte("1"), Mode: 0o600}})
 	before := list(t, dir)
 	bad := errors.New("bad permissions")
 	_, err := atomic.Write(dir, atomic.Payload{"a": {Data: []byte("2")}}, atomic.Options{SetPerms: func(string) error { return bad }})
