@@ -34,7 +34,7 @@ type Backend interface {
 	Remove(ctx context.Context, id string) error
 
 	// List returns all instances that were not removed, in any order; an incomplete list must be
-	// an error. Instances whose Record is not of this package are ignored.
+	// an error, and so must a list with a ctx that is done. Instances whose Record is not of this package are ignored.
 	List(ctx context.Context) ([]State, error)
 }
 
@@ -43,9 +43,9 @@ type Container struct {
 	// Key is the name of the instance: a DNS label that is unique in the backend.
 	Key string
 
-	// Record is opaque and has one to four KiB. The backend stores it with the instance, for
-	// example as a label or in its metadata, and returns it in State.Record. A restarted agent
-	// adopts the instance by it, without files of its own.
+	// Record is opaque and has one to four KiB. The backend stores it with the instance, in metadata
+	// that holds as much, which many labels and tags do not, and returns it unchanged in
+	// State.Record. A restarted agent adopts the instance by it, without files of its own.
 	Record string
 
 	// Pod is the pod of the container. Name is that of the container in the pod's spec, and
@@ -143,7 +143,7 @@ type State struct {
 	// returns the same. Zero if it has not started or finished.
 	StartedAt, FinishedAt time.Time
 
-	// ExitCode, Reason and Message describe an exit. An empty Reason means Completed, or Error if
+	// ExitCode, Reason and Message describe an exit. The code after a signal is 128 and its number. An empty Reason means Completed, or Error if
 	// the code is not 0. Message is the termination message, if the backend knows it and the
 	// container does not write it to its mounted file.
 	ExitCode int32

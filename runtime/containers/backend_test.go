@@ -1,10 +1,16 @@
 package containers_test
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/containers"
 	"github.com/kubeparts/kubeparts/runtime/containers/containerstest"
 	"github.com/kubeparts/kubeparts/runtime/fake"
@@ -30,5 +36,25 @@ func TestBackendsKeepTheirContract(t *testing.T) {
 	})
 	t.Run("machines", func(t *testing.T) {
 		containerstest.TestBackend(t, suite(func() containers.Backend { return machines{&fakeHypervisor{below: newFake(nil)}} }))
+	})
+}
+
+// truncating is a backend whose metadata holds less than a record.
+type truncating struct{ *containerstest.Backend }
+
+func (b truncating) Run(ctx context.Context, c containers.Container) (string, error) {
+	c.Record = c.Record[:255]
+	return b.Backend.Run(ctx, c)
+}
+
+func TestABackendThatDoesNotKeepRecordsIsNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rt := open(t, configOf(t, truncating{newFake(nil)}))
+		c := image("long")
+		c.Name = "main"
+		_, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: &v1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default", UID: "a"}, Spec: v1.PodSpec{Containers: []v1.Container{c}},
+		}})
+		assert.ErrorContains(t, err, "Run has returned, but List has no instance with the Key")
 	})
 }

@@ -144,6 +144,9 @@ func (s *service) StartContainer(ctx context.Context, id string) error {
 		}
 		select {
 		case <-ctx.Done():
+			if v.instances[id].state == nil {
+				return fmt.Errorf("containers: Run has returned, but List has no instance with the Key %s and its Record, which the backend must keep unchanged: %w", id, ctx.Err())
+			}
 			return fmt.Errorf("containers: the backend has queued the instance: %w", ctx.Err())
 		case <-time.After(pause):
 		}

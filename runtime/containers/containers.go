@@ -34,6 +34,11 @@ type Config struct {
 // Support declares capabilities of a backend that it cannot show by an interface. A pod that needs one
 // that is not set is rejected with the reason UnsupportedByBackend. The zero value is a backend that
 // takes images, commands and environments only.
+//
+// Not rejected is what a backend takes from Container.Config and Group.Config, or ignores: users, capabilities,
+// privileged, seccomp, a read-only root file system, host ports, hostname and DNS, sysctls, stop signals. An agent
+// whose backend ignores them and whose pods rely on them needs an admitter of its own. A pod with
+// runAsNonRoot needs runAsUser: the user of an image is not known.
 type Support struct {
 	// Mounts: containers see files and directories of this host. Without it and Files, a pod that mounts
 	// a volume is rejected, except the default token of its service account, which is not mounted;

@@ -17,7 +17,9 @@
 //	})
 //
 // A Runtime is an admitter of package podworker/pipeline, which rejects pods that
-// the backend cannot run, and is passed to package agent as any other runtime.
+// the backend cannot run:
+//
+//	agent.Config{Runtime: rt, Subsystems: agent.Subsystems{Admitters: pipeline.Admitters{rt}}, …}
 //
 // Optional interfaces of a backend are found by compose.As; each documents the
 // behavior without it: [Grouper], [Execer], [Attacher], [LogReader], [StatsProvider],

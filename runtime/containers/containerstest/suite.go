@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -21,7 +22,8 @@ type Suite struct {
 	New func(t *testing.T) containers.Backend
 
 	// Long is an image or command that runs until it is stopped; Exits one that exits with code 3
-	// after a short time. Stubborn ignores a stop; if its Image is empty, it is not checked. Key,
+	// after a short time. Stubborn ignores a stop from the moment at which Run has returned; if its
+	// Image is empty, it is not checked. Key,
 	// Record and Pod are set by the suite. Required.
 	Long, Exits, Stubborn containers.Container
 
@@ -128,7 +130,7 @@ var steps = []step{
 		begun := time.Now()
 		t.must("Stop", t.backend.Stop(t.Context(), id, 2*time.Second))
 		if took := time.Since(begun); took < time.Second || took > t.suite.Timeout {
-			t.Errorf("Stop with a grace period of 2 s took %v", took)
+			t.Errorf("Stop with a grace period of 2 s took %v: it must wait for the end of the period and no longer, and Suite.Stubborn must ignore a stop as soon as Run has returned", took)
 		}
 	}},
 	{"StopObeysItsContext", func(t *stepT) {
@@ -206,7 +208,11 @@ var steps = []step{
 
 func keyOf(name string) string { return "containerstest-" + name }
 
-func recordOf(name string) string { return `{"containerstest":"` + name + `"}` }
+// recordOf returns a record of the maximum size.
+func recordOf(name string) string {
+	record := `{"containerstest":"` + name + `"}`
+	return record + strings.Repeat(" ", 4096-len(record))
+}
 
 // run runs a container and removes it at the end of the step.
 func (t *stepT) run(c containers.Container, name string) string {
