@@ -131,7 +131,7 @@ func TestIntegrationProcessesAreMovedToWhereTheyBelong(t *testing.T) { // cm-46
 	}
 	driver, agent, sys, home := cgroups.Cgroupfs, "/agent", "/others", "/sys/fs/cgroup/cgroup.procs"
 	if lab.InsideSystemd() {
-		driver, agent, sys, home = cgroups.Systemd, "/agent.slice", "/others.slice", "/sys/fs/cgroup/system.slice/suites.service/cgroup.procs"
+		driver, agent, sys, home = cgroups.Systemd, "/agent.slice", "/others.slice", "/sys/fs/cgroup/system.slice/job.service/cgroup.procs"
 	}
 	tree, err := host.New(host.Config{Driver: driver})
 	require.NoError(t, err)
