@@ -68,7 +68,10 @@ func notNegative(q resource.Quantity) resource.Quantity {
 	return q
 }
 
-// CheckReserved returns an error if more is reserved than there is (cm-26).
+// CheckReserved returns an error if more is reserved than there is (cm-26). A reservation of a
+// resource that the capacity does not have counts for nothing, as in Allocatable: a node without
+// local storage capacity isolation has no ephemeral-storage, and a threshold of nodefs.available
+// nevertheless.
 func CheckReserved(capacity v1.ResourceList, r Reserved) error {
 	total := v1.ResourceList{}
 	for _, list := range []v1.ResourceList{r.System, r.Kube, r.Eviction} {
@@ -83,8 +86,8 @@ func CheckReserved(capacity v1.ResourceList, r Reserved) error {
 	}
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(total)) {
-		want, has := total[name], capacity[name]
-		if want.Cmp(has) > 0 {
+		want := total[name]
+		if has, ok := capacity[name]; ok && want.Cmp(has) > 0 {
 			//lint:ignore ST1005 cm-26: word for word
 			errs = append(errs, fmt.Errorf("invalid Node Allocatable configuration. Resource %q has a reservation of %v but capacity of %v. Expected capacity >= reservation.",
 				name, &want, &has))

@@ -217,6 +217,8 @@ func TestAllocatable(t *testing.T) {
 	assert.ErrorContains(t, err, `invalid Node Allocatable configuration. Resource "memory" has a reservation of 9Gi but capacity of 8Gi. Expected capacity >= reservation.`)
 	assert.ErrorContains(t, err, `Resource "cpu" has a reservation of 5 but capacity of 4.`)
 	assert.NoError(t, cm.CheckReserved(capacity, cm.Reserved{System: list("memory=8Gi")}))
+	assert.NoError(t, cm.CheckReserved(list("cpu=4"), cm.Reserved{Eviction: list("ephemeral-storage=1Mi")}), "the node does not have the resource")
+	assert.ErrorContains(t, cm.CheckReserved(list("cpu=4 memory=0"), cm.Reserved{Eviction: list("memory=1Mi")}), "capacity of 0")
 
 	// cm-27
 	r, err := cm.Reserved{System: list("cpu=3 memory=1Gi"), Kube: list("cpu=1")}.ReserveCPUs("0-1,8")

@@ -27,6 +27,7 @@ type tap struct {
 	recorder *record.Recorder
 	runtime  string // its name
 	wrapped  node.Config
+	started  chan struct{} // closed when the pods so far are recorded
 
 	mu         sync.Mutex
 	set        func([]*v1.Pod) // nil: run was not called
@@ -47,7 +48,7 @@ func newTap(dir, name, runtimeName string) (*tap, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &tap{recorder: recorder, runtime: runtimeName, containers: map[string]containerOf{}}
+	t := &tap{recorder: recorder, runtime: runtimeName, started: make(chan struct{}), containers: map[string]containerOf{}}
 	t.wrapped = node.Config{
 		Sources:    map[string]podsource.PodSource{podsource.APISource: podsource.Func(t.source)},
 		Sink:       new(status.MemorySink),
@@ -63,6 +64,7 @@ func (t *tap) source(ctx context.Context, set func([]*v1.Pod)) error {
 		set(t.pods)
 	}
 	t.mu.Unlock()
+	close(t.started)
 	<-ctx.Done()
 	return nil
 }

@@ -67,13 +67,19 @@ func tapCommand(ctx context.Context, args []string, out io.Writer) (err error) {
 	recording, stop := context.WithCancel(ctx)
 	recorded := make(chan error, 1)
 	go func() { recorded <- tap.run(recording) }()
+	select {
+	case <-tap.started:
+	case err := <-recorded:
+		stop()
+		return err
+	}
 	cli.NewPrinter(out)("start the kubelet with containerRuntimeEndpoint %s", *listen)
 	err = server.Run(ctx)
 	stop()
 	return errors.Join(err, <-recorded)
 }
 
-// watch observes the pods of a node until ctx is done. It returns when it has started.
+// watch observes the pods of a node until ctx is done. It returns when it has observed those of the first list.
 func (t *tap) watch(ctx context.Context, client kubernetes.Interface, node string) error {
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
 		o.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", node).String()
@@ -87,13 +93,14 @@ func (t *tap) watch(ctx context.Context, client kubernetes.Interface, node strin
 			t.observe(ctx, pod, deleted)
 		}
 	}
-	if _, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	handler, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(o any) { add(o, false) }, UpdateFunc: func(_, o any) { add(o, false) }, DeleteFunc: func(o any) { add(o, true) },
-	}); err != nil {
+	})
+	if err != nil {
 		return err
 	}
 	factory.Start(ctx.Done())
-	if !cache.WaitForCacheSync(ctx.Done(), pods.HasSynced) {
+	if !cache.WaitForCacheSync(ctx.Done(), handler.HasSynced) {
 		return fmt.Errorf("watch the pods of node %s: %w", node, ctx.Err())
 	}
 	return nil

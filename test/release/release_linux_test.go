@@ -232,16 +232,16 @@ func TestIntegrationTheImagesRun(t *testing.T) {
 	for _, image := range images {
 		run(t, ctr()[0], ctr("images", "import", image)[1:]...)
 	}
-	names, err := daemon.Images(t.Context())
-	require.NoError(t, err)
-	name := func(program string) string {
-		for _, n := range names {
-			if strings.Contains(n, "/"+program+":") {
-				return n
-			}
-		}
-		require.Fail(t, "no image", "%s in %v", program, names)
-		return ""
+	// The CRI plugin gets imported images by events.
+	name := func(program string) (name string) {
+		require.EventuallyWithT(t, func(c *assert.CollectT) {
+			names, err := daemon.Images(t.Context())
+			require.NoError(c, err)
+			i := slices.IndexFunc(names, func(n string) bool { return strings.Contains(n, "/"+program+":") })
+			require.GreaterOrEqual(c, i, 0, "%s in %v", program, names)
+			name = names[i]
+		}, time.Minute, 50*time.Millisecond)
+		return name
 	}
 	dir := daemon.Dir()
 	root, logs := filepath.Join(dir, "kubelet"), filepath.Join(dir, "logs")
