@@ -151,7 +151,8 @@ func (c *ControlPlane) prepare(cfg ControlPlaneConfig) (err error) {
 	}
 	for name, data := range map[string][]byte{
 		"front.crt": front.cert, "front.key": front.key,
-		"ca.crt": c.ca.pem, "ca.key": caKey, "kubelets.crt": kubelets.cert, "kubelets.key": kubelets.key, "api.crt": serving.cert, "api.key": serving.key, "sa.key": accountKey, "sa.pub": accountPub,
+		"audit.json": []byte(auditPolicy),
+		"ca.crt":     c.ca.pem, "ca.key": caKey, "kubelets.crt": kubelets.cert, "kubelets.key": kubelets.key, "api.crt": serving.cert, "api.key": serving.key, "sa.key": accountKey, "sa.pub": accountPub,
 	} {
 		if err := os.WriteFile(c.file(name), data, 0o600); err != nil {
 			return err
@@ -198,6 +199,7 @@ func (c *ControlPlane) prepare(cfg ControlPlaneConfig) (err error) {
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file=" + c.file("sa.pub"), "--service-account-signing-key-file=" + c.file("sa.key"),
 		"--service-cluster-ip-range=10.96.0.0/16", "--allow-privileged=true",
+		"--audit-policy-file=" + c.file("audit.json"), "--audit-log-path=" + c.file("audit.log"), "--audit-log-mode=blocking",
 		"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction", "--enable-bootstrap-token-auth=true",
 	}, cfg.APIServer...)...)
 	var gates []string

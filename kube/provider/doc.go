@@ -70,8 +70,9 @@
 //
 // # Differences from the kubelet
 //
-// Those of package agent. There are no static pods and no mirror pods, and the
-// environment of containers is resolved by virtual-kubelet once, when a pod is created.
+// Those of package agent. There are no static pods and no mirror pods. Without
+// SkipDownwardAPIResolution the environment of containers is resolved by
+// virtual-kubelet once, when a pod is created.
 //
 // # Testing
 //

@@ -123,6 +123,8 @@ func (r *room) describe() {
 	for _, p := range pods.Items {
 		r.t.Logf("pod %s %s deleted %v: %s %s %v %v", p.Name, p.UID, p.DeletionTimestamp, p.Status.Phase, p.Status.Reason, p.Status.Conditions, p.Status.ContainerStatuses)
 	}
+	requests, err := r.control.PodRequests(r.name)
+	r.t.Log(err, "\n", strings.Join(requests, "\n"))
 	names := map[string]bool{}
 	for _, e := range r.events("") {
 		r.t.Logf("event %s %s %s: %s (%d)", e.InvolvedObject.Kind, e.InvolvedObject.Name, e.Reason, e.Message, e.Count)

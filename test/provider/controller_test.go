@@ -30,8 +30,8 @@ const nodeName = "virtual"
 
 // control runs virtual-kubelet's controllers of pods and of the node, wired as its package
 // nodeutil wires them, until stop is called. stop returns after all their goroutines have
-// returned.
-func control(t *testing.T, client kubernetes.Interface, handler node.PodLifecycleHandler) (stop func()) {
+// returned. With resolves, the provider resolves the environment of pods, not virtual-kubelet.
+func control(t *testing.T, client kubernetes.Interface, handler node.PodLifecycleHandler, resolves bool) (stop func()) {
 	const resync = time.Minute // nodeutil's default
 	ctx, cancel := context.WithCancel(t.Context())
 	ctx = log.WithLogger(ctx, vkslog.FromSlog(slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))))
@@ -43,6 +43,7 @@ func control(t *testing.T, client kubernetes.Interface, handler node.PodLifecycl
 	pods, err := node.NewPodController(node.PodControllerConfig{
 		PodClient: client.CoreV1(), PodInformer: ofNode.Core().V1().Pods(), EventRecorder: &record.FakeRecorder{}, Provider: handler,
 		ConfigMapInformer: all.Core().V1().ConfigMaps(), SecretInformer: all.Core().V1().Secrets(), ServiceInformer: all.Core().V1().Services(),
+		SkipDownwardAPIResolution: resolves,
 	})
 	require.NoError(t, err)
 	nodes, err := node.NewNodeController(node.NewNaiveNodeProvider(), &v1.Node{

@@ -47,12 +47,18 @@ func inCluster(t *testing.T, test func(t *testing.T, c *cluster)) {
 
 // start runs a provider under the controllers of virtual-kubelet.
 func (c *cluster) start() (p *provider.Provider, stop func()) {
-	p, err := provider.New(provider.Config{Runtime: c.rt, NodeName: nodeName, HostIPs: func() []string { return []string{"192.0.2.1"} }})
+	return c.startWith(provider.Config{Runtime: c.rt}, false)
+}
+
+// startWith is start with this configuration; with resolves, virtual-kubelet does not resolve the environment of pods.
+func (c *cluster) startWith(cfg provider.Config, resolves bool) (p *provider.Provider, stop func()) {
+	cfg.NodeName, cfg.HostIPs = nodeName, func() []string { return []string{"192.0.2.1"} }
+	p, err := provider.New(cfg)
 	require.NoError(c.t, err)
 	ctx, cancel := context.WithCancel(c.t.Context())
 	done := make(chan error, 1)
 	go func() { done <- p.Run(ctx) }()
-	stopController := control(c.t, c.client, p)
+	stopController := control(c.t, c.client, p, resolves)
 	return p, func() {
 		stopController()
 		cancel()
