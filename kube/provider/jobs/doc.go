@@ -29,7 +29,9 @@
 //
 //   - All state is in the labels of the jobs: another Runtime, possibly on another host,
 //     continues with restart counts and grace periods. Back-off delays are in memory; a new
-//     Runtime derives them from the exits.
+//     Runtime derives them from the exits. So is which jobs were canceled because a probe had
+//     failed: between the cancellation and the next submission, a new Runtime lets the exit
+//     code decide.
 //   - A job is submitted under the same ID until the list contains it, so that a lost response
 //     does not start a container twice.
 //   - A service that deletes ended jobs while their pod exists loses their exit codes and

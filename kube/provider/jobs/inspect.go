@@ -55,6 +55,16 @@ func (r *Runtime) inspect(ctx context.Context, uid types.UID) (*runtime.PodStatu
 	jobs := slices.DeleteFunc(all, func(s Status) bool { return s.Labels[labelUID] != string(uid) })
 	status := statusOf(uid, jobs)
 	status.ObservedAt = at
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for id := range r.replaced {
+		if !slices.ContainsFunc(all, func(s Status) bool { return scheme+s.ID == id }) {
+			delete(r.replaced, id)
+		}
+	}
+	for i := range status.Containers {
+		_, status.Containers[i].Replaced = r.replaced[status.Containers[i].ID]
+	}
 	return status, jobs, nil
 }
 

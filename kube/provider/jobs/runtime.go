@@ -7,6 +7,7 @@ import (
 	"io"
 	"reflect"
 	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -37,6 +38,9 @@ type Config struct {
 type Runtime struct {
 	cfg     Config
 	backoff *plan.Backoff
+
+	mu       sync.Mutex
+	replaced map[string]struct{} // IDs of the jobs that were canceled in order to start their containers again
 }
 
 var _ runtime.Runtime = (*Runtime)(nil)
@@ -54,7 +58,7 @@ func New(cfg Config) (*Runtime, error) {
 	if err != nil {
 		return nil, fmt.Errorf("jobs: %w", err)
 	}
-	return &Runtime{cfg: cfg, backoff: backoff}, nil
+	return &Runtime{cfg: cfg, backoff: backoff, replaced: map[string]struct{}{}}, nil
 }
 
 // SyncPod implements runtime.Runtime: it lists the jobs, computes a plan, cancels the jobs that
@@ -75,6 +79,7 @@ func (r *Runtime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime
 		return res, err
 	}
 	p := plan.Compute(plan.Input{Pod: pod, Status: status, Probes: req.Probes, Backoff: r.backoff, Now: time.Now()})
+	r.markReplaced(p.Replaced)
 	err = r.stop(ctx, status, graceOf(runtime.KillRequest{Pod: pod}, nil), func(c *runtime.ContainerStatus) bool {
 		return p.KillPod || stops(p, c)
 	}, &res)
@@ -99,6 +104,16 @@ func stops(p plan.Plan, c *runtime.ContainerStatus) bool {
 	return slices.ContainsFunc(p.Kill, func(k plan.Kill) bool { return k.ID == c.ID }) ||
 		slices.ContainsFunc(p.Remove, func(gone plan.Removal) bool { return gone.ID == c.ID }) ||
 		slices.ContainsFunc(p.Start, func(s plan.Start) bool { return s.Name == c.Name && s.Resume != c.ID })
+}
+
+// markReplaced records which jobs are canceled in order to start their containers again: their exit codes decide
+// nothing.
+func (r *Runtime) markReplaced(list []plan.Replaced) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, old := range list {
+		r.replaced[old.ID] = struct{}{}
+	}
 }
 
 // start submits the job of a start.

@@ -145,3 +145,26 @@ func TestLogsAreThoseOfTheService(t *testing.T) {
 	_, err = plain.ContainerLog(t.Context(), "job://u-main-0", &v1.PodLogOptions{})
 	assert.ErrorIs(t, err, runtime.ErrUnsupported)
 }
+
+// A job that is canceled because its liveness probe failed exits with 0, and is not complete: it starts again, also
+// if the restart is delayed.
+func TestAJobWhoseProbeFailsStartsAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := new(queue)
+		rt := over(t, q)
+		for restarts := range 4 {
+			var id string
+			for begun := time.Now(); id == ""; time.Sleep(time.Second) {
+				require.Less(t, time.Since(begun), 2*time.Minute, "%d restarts", restarts)
+				_, _ = rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod("graceful")}) // the error is that of a delayed restart
+				st, err := rt.PodStatus(t.Context(), "u")
+				require.NoError(t, err)
+				if newest := st.Containers[0]; newest.RestartCount == int32(restarts) && newest.State == runtime.ContainerRunning {
+					id = newest.ID
+				}
+			}
+			probes := &runtime.ProbeResults{Liveness: map[string]runtime.ProbeResult{id: runtime.ProbeFailure}}
+			_, _ = rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod("graceful"), Probes: probes})
+		}
+	})
+}

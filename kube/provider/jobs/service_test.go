@@ -100,6 +100,8 @@ func (q *queue) Cancel(ctx context.Context, id string, grace time.Duration) erro
 	switch {
 	case queued || grace == 0:
 		q.end(j, 137)
+	case j.image == "graceful":
+		time.AfterFunc(time.Millisecond, func() { q.end(j, 0) })
 	case j.image != "stubborn":
 		time.AfterFunc(time.Millisecond, func() { q.end(j, 143) })
 	}
