@@ -34,8 +34,8 @@ type Config struct {
 	StreamLists bool
 
 	// TracerProvider creates a span for each call, whose context the runtime receives as
-	// W3C trace context in the metadata traceparent. Attributes contain neither requests nor
-	// responses. If nil, calls are not traced, and the runtime receives no trace context.
+	// W3C trace context in the metadata traceparent. Spans contain neither requests nor
+	// responses, nor the texts of errors. If nil, calls are not traced, and the runtime receives no trace context.
 	TracerProvider trace.TracerProvider
 
 	// Logger receives the messages of the client about failed calls at the debug
@@ -75,6 +75,9 @@ func Dial(ctx context.Context, endpoint string, cfg Config) (*Client, error) {
 		if !strings.Contains(*e, "://") {
 			*e = "unix://" + *e
 		}
+	}
+	if cfg.TracerProvider != nil {
+		cfg.TracerProvider = terseProvider{provider: cfg.TracerProvider}
 	}
 	ctx = logs.Context(ctx, cfg.Logger)
 	rt, err := criclient.NewRemoteRuntimeServiceBuilder().
