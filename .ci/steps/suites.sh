@@ -91,8 +91,8 @@ run_suite() {
 		return 0
 	}
 	cat "$output"
-	tests=$(grep -oE '^--- FAIL: \w+' "$output" | cut -d' ' -f3)
-	grep -q '^panic: \|^fatal error: ' "$output" && tests=
+	tests=$(grep -aoE '^--- FAIL: \w+' "$output" | cut -d' ' -f3)
+	grep -aq '^panic: \|^fatal error: ' "$output" && tests=
 	[ -n "$tests" ] || return 1
 	for test in $tests; do
 		printf '%s\t%s\t%s\t%s\t%s\n' "$package" "$test" "$suite" "${KUBEPARTS_CONTAINERD:-none}" "$output" >>"$scratch/repeat"
@@ -112,7 +112,7 @@ repeat_tests() {
 	local package test suite daemon output failed=0
 	while IFS=$'\t' read -r package test suite daemon output; do
 		echo "=== again, alone: $package $test $daemon"
-		if (cd "$package" && KUBEPARTS_CI=1 KUBEPARTS_CONTAINERD=$daemon "$suite" -test.timeout 15m -test.v -test.run "^$test\$") >"$output.again" 2>&1; then
+		if (cd "$package" && KUBEPARTS_CI=1 KUBEPARTS_CONTAINERD=$daemon "$suite" -test.timeout 15m -test.v -test.run "^$test\$") >"$output.again" 2>&1 </dev/null; then
 			flaky+=("FLAKY $package $test")
 			printf 'FLAKY %s %s\n' "$package" "$test"
 			sed 's/^/  first:  /' "$output"

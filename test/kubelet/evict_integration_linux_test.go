@@ -229,8 +229,18 @@ func TestIntegrationImagesGiveWay(t *testing.T) { // ev-26, ev-36, ig-3, ig-14, 
 		jobs = append(jobs, name)
 		w.put(name, of(name, "exit 0", never))
 	}
-	flags := []string{"--minimum-image-ttl-duration=1ms", "--eviction-hard=imagefs.available<40%", "--eviction-pressure-transition-period=1s"}
-	w.start(flags...)
+	w.start("--minimum-image-ttl-duration=1ms")
+	w.until("the jobs have ended", func() error { // an image that is in use does not give way, and its pod would
+		pods := w.pods()
+		for _, job := range jobs {
+			if phase := pods[job].Status.Phase; phase != v1.PodSucceeded {
+				return fmt.Errorf("%s: %s", job, phase)
+			}
+		}
+		return nil
+	})
+	w.kill()
+	w.start("--minimum-image-ttl-duration=1ms", "--eviction-hard=imagefs.available<40%", "--eviction-pressure-transition-period=1s")
 	w.untilLogged("EvictionThresholdMet: Attempting to reclaim ephemeral-storage")
 	w.untilLogged("node pressure: [DiskPressure]")
 	w.untilLogged("node pressure: []")

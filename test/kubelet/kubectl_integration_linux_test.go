@@ -177,7 +177,8 @@ func kubectlAttach(d desk) {
 }
 
 func kubectlForward(d desk) {
-	d.sleeper("echo", "nc -ll -p 8080 -e cat &")
+	// The number of l is the length of nc's queue: the kernel resets connections that wait for a place in it for a minute.
+	d.sleeper("echo", "nc -"+strings.Repeat("l", 64)+" -p 8080 -e cat &")
 	d.until("it listens", func() error {
 		if was := d.with("", "exec", "echo", "--", "netstat", "-ltn"); !strings.Contains(was.out, ":8080 ") {
 			return fmt.Errorf("%+v", was)

@@ -21,6 +21,8 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/cm/cgroups"
+	"github.com/kubeparts/kubeparts/cm/cgroups/host"
 	"github.com/kubeparts/kubeparts/internal/lab"
 )
 
@@ -250,7 +252,12 @@ func TestIntegrationTheImagesRun(t *testing.T) {
 	args := ctr("run", "--rm", "--privileged", "--net-host", "--mount", "type=bind,src="+dir+",dst="+dir+",options=rbind:rw:rshared",
 		"--mount", "type=bind,src=/sys/fs/cgroup,dst=/sys/fs/cgroup,options=rbind:rw",
 		name("kubelet"), "kubelet", "/kubelet", "--container-runtime-endpoint="+daemon.Endpoint, "--root-dir="+root, "--pod-logs-dir="+logs,
-		"--pod-manifest-path="+manifests, "--stop-pods")
+		"--pod-manifest-path="+manifests, "--stop-pods", "--cgroup-root=/"+filepath.Base(dir))
+	t.Cleanup(func() { // the kubelet keeps the cgroups of its classes of pods
+		tree, err := host.New(host.Config{})
+		require.NoError(t, err)
+		require.NoError(t, tree.Remove(context.WithoutCancel(t.Context()), cgroups.Name{filepath.Base(dir)}))
+	})
 	t.Run("the kubelet", func(t *testing.T) {
 		ended := start(t, exec.Command(args[0], args[1:]...))
 		waitForPods(t, ended, root, "web")
