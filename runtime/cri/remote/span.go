@@ -34,5 +34,5 @@ type terseSpan struct{ trace.Span }
 
 func (s terseSpan) SetStatus(code codes.Code, _ string) { s.Span.SetStatus(code, "") }
 
-// RecordError implements trace.Span: the error is not recorded.
+// RecordError records nothing: the text of the error may contain the same.
 func (s terseSpan) RecordError(error, ...trace.EventOption) {}
