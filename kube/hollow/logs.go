@@ -13,9 +13,6 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
-// logTime is the format of times in logs: RFC3339Nano with all nine digits.
-const logTime = "2006-01-02T15:04:05.000000000Z07:00"
-
 // Read implements LogReader of package kube/server: it writes the lines that the behavior of a
 // container prints. They are computed, not stored.
 func (r served) Read(ctx context.Context, req logread.Request, w io.Writer) error {
@@ -29,10 +26,10 @@ func (r served) Read(ctx context.Context, req logread.Request, w io.Writer) erro
 	if _, err := w.Write(nil); err != nil {
 		return err
 	}
-	err := follow(ctx, i, req, func(at time.Time, text string, _ bool) error {
+	err := r.follow(ctx, i, req, func(at time.Time, text string, _ bool) error {
 		line := text + "\n"
 		if req.Timestamps {
-			line = at.UTC().Format(logTime) + " " + line
+			line = at.UTC().Format(logread.TimeFormat) + " " + line
 		}
 		_, err := io.WriteString(w, line)
 		return err
@@ -43,55 +40,32 @@ func (r served) Read(ctx context.Context, req logread.Request, w io.Writer) erro
 	return err
 }
 
-// follow calls print with the lines that the request selects, and with Follow those that are
-// printed later, until the container exits. It returns the error of print or ctx.
-func follow(ctx context.Context, i runtimetest.Instance, req logread.Request, print func(at time.Time, text string, stderr bool) error) error {
+// follow calls emit with the lines that the request selects, and with Follow those that are
+// printed later, until the container exits. It returns the error of emit or ctx.
+func (r served) follow(ctx context.Context, i runtimetest.Instance, req logread.Request, emit func(at time.Time, text string, stderr bool) error) error {
 	if i.Status.StartedAt.IsZero() {
 		return nil
 	}
-	end := time.Now()
-	if i.Status.State == runtime.ContainerExited {
+	end, exited := time.Now(), i.Exited
+	finished := func() time.Time {
+		i, _ := r.Instance(i.Status.ID)
+		return i.Status.FinishedAt // zero if it was removed
+	}
+	switch {
+	case i.Status.State == runtime.ContainerExited:
 		end = i.Status.FinishedAt
+	case !req.Follow:
+		now := make(chan struct{})
+		close(now)
+		exited, finished = now, func() time.Time { return end }
 	}
 	o := begin(i, req, end)
-	for n := 0; ; n++ {
-		age, ok := o.Next()
-		at := i.Status.StartedAt.Add(age)
-		switch {
-		case ok && !at.After(end):
-		case !req.Follow || i.Status.State == runtime.ContainerExited:
-			return nil
-		case !ok: // it prints no further lines
-			select {
-			case <-i.Exited:
-				return nil
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		default:
-			timer := time.NewTimer(time.Until(at))
-			select {
-			case <-timer.C:
-			case <-i.Exited:
-				timer.Stop()
-				return nil
-			case <-ctx.Done():
-				timer.Stop()
-				return ctx.Err()
-			}
-			end = time.Now()
-		}
-		text, stderr := o.Print()
+	return o.Follow(ctx, i.Status.StartedAt, exited, finished, func(at time.Time, text string, stderr bool) error {
 		if !selected(req, stderr) {
-			continue
+			return nil
 		}
-		if err := print(at, text, stderr); err != nil {
-			return err
-		}
-		if n%1000 == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-	}
+		return emit(at, text, stderr)
+	})
 }
 
 func selected(req logread.Request, stderr bool) bool {

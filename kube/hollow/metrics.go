@@ -9,9 +9,11 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubeparts/kubeparts/kube/fakenode"
 )
@@ -71,23 +73,24 @@ func (m *metricsAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if len(parts) > 2 && parts[0] == "namespaces" {
 		namespace, parts = parts[1], parts[2:]
 	}
+	of := schema.GroupResource{Group: "metrics.k8s.io", Resource: parts[0]}
 	selector, err := labels.Parse(r.URL.Query().Get("labelSelector"))
 	switch {
 	case r.Method != http.MethodGet:
-		fail(w, http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, "metrics can be read only")
+		fail(w, apierrors.NewMethodNotSupported(of, r.Method))
 		return
 	case err != nil:
-		fail(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error())
+		fail(w, apierrors.NewBadRequest(err.Error()))
 		return
 	case len(parts) > 2 || parts[0] != "pods" && (parts[0] != "nodes" || namespace != ""):
-		fail(w, http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource")
+		fail(w, apierrors.NewGenericServerResponse(http.StatusNotFound, r.Method, schema.GroupResource{}, "", "", 0, false))
 		return
 	case parts[0] == "nodes":
 		kind = "NodeMetrics"
 	}
 	items, err := m.read(r, kind, namespace)
 	if err != nil {
-		fail(w, http.StatusInternalServerError, metav1.StatusReasonInternalError, err.Error())
+		fail(w, apierrors.NewInternalError(err))
 		return
 	}
 	if len(parts) == 2 {
@@ -97,7 +100,7 @@ func (m *metricsAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				return
 			}
 		}
-		fail(w, http.StatusNotFound, metav1.StatusReasonNotFound, parts[0]+`.metrics.k8s.io "`+parts[1]+`" not found`)
+		fail(w, apierrors.NewNotFound(of, parts[1]))
 		return
 	}
 	items = slices.DeleteFunc(items, func(i measured) bool { return !selector.Matches(labels.Set(i.Labels)) })
@@ -159,10 +162,9 @@ func reply(w http.ResponseWriter, o any) {
 	_ = json.NewEncoder(w).Encode(o) // the client is gone
 }
 
-func fail(w http.ResponseWriter, code int32, reason metav1.StatusReason, message string) {
+func fail(w http.ResponseWriter, err *apierrors.StatusError) {
+	err.ErrStatus.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
 	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(int(code))
-	_ = json.NewEncoder(w).Encode(metav1.Status{
-		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message,
-	})
+	w.WriteHeader(int(err.ErrStatus.Code))
+	_ = json.NewEncoder(w).Encode(err.ErrStatus) // the client is gone
 }

@@ -66,7 +66,7 @@ func (r served) Attach(ctx context.Context, id string, s runtime.Streams) error 
 	case i.Behavior.Attach != nil:
 		err = i.Behavior.Attach(ctx, s)
 	case len(i.Behavior.Logs) > 0:
-		err = follow(ctx, i, logread.Request{Since: time.Now(), Follow: true}, func(_ time.Time, text string, stderr bool) error {
+		err = r.follow(ctx, i, logread.Request{Since: time.Now(), Follow: true}, func(_ time.Time, text string, stderr bool) error {
 			w := s.Stdout
 			if stderr {
 				w = s.Stderr

@@ -1,6 +1,7 @@
 package fake
 
 import (
+	"context"
 	"strconv"
 	"strings"
 	"time"
@@ -61,4 +62,40 @@ func (o *Output) Skip(now time.Duration) {
 		}
 		o.Print()
 	}
+}
+
+// Follow calls emit for each further line at its time, until the container has exited, and returns
+// the error of emit or ctx. start is the time at which the container started. Once exited is closed,
+// finished returns the time at which it exited: lines until then are emitted.
+func (o *Output) Follow(ctx context.Context, start time.Time, exited <-chan struct{}, finished func() time.Time, emit func(at time.Time, text string, stderr bool) error) error {
+	for over := false; !over; {
+		var due <-chan time.Time // nil if there is no further line
+		if at, ok := o.Next(); ok {
+			due = time.After(time.Until(start.Add(at)))
+		}
+		select {
+		case <-due:
+		case <-exited:
+		case <-ctx.Done():
+		}
+		until := time.Now()
+		select {
+		case <-exited:
+			until, over = finished(), true
+		default:
+		}
+		for at, ok := o.Next(); ok && !start.Add(at).After(until); at, ok = o.Next() {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			text, stderr := o.Print()
+			if err := emit(start.Add(at), text, stderr); err != nil {
+				return err
+			}
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return nil
 }

@@ -1,7 +1,9 @@
 package fake_test
 
 import (
+	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -41,4 +43,37 @@ func TestYearsOfLinesAreSkippedAtOnce(t *testing.T) {
 	at, ok := o.Next()
 	assert.True(t, ok)
 	assert.Equal(t, 9*365*24*time.Hour+time.Millisecond, at)
+}
+
+func TestLinesUntilTheExitAreFollowed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &fake.Behavior{Logs: []fake.LogLine{{Text: "%d", After: time.Second, Every: time.Second, Times: 3}}}
+		follow := func(ctx context.Context, lifetime time.Duration, takes time.Duration) (lines []string, err error) {
+			start, exited := time.Now(), make(chan struct{})
+			time.AfterFunc(lifetime, func() { close(exited) })
+			o := b.Output()
+			err = o.Follow(ctx, start, exited, func() time.Time { return start.Add(lifetime) }, func(at time.Time, text string, _ bool) error {
+				lines = append(lines, at.Sub(start).String()+" "+text)
+				time.Sleep(takes)
+				return nil
+			})
+			return lines, err
+		}
+		lines, err := follow(t.Context(), 2*time.Second, 0)
+		require.NoError(t, err)
+		assert.Equal(t, []string{"1s 1", "2s 2"}, lines, "a line at the time of the exit")
+		lines, err = follow(t.Context(), 1500*time.Millisecond, time.Minute)
+		require.NoError(t, err)
+		assert.Equal(t, []string{"1s 1"}, lines, "a slow reader receives no lines after the exit")
+		began := time.Now()
+		lines, err = follow(t.Context(), time.Hour, 0)
+		require.NoError(t, err)
+		assert.Len(t, lines, 3)
+		assert.Equal(t, time.Hour, time.Since(began), "it waits for the exit after the last line")
+		ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
+		defer cancel()
+		lines, err = follow(ctx, time.Hour, 0)
+		assert.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.Len(t, lines, 2)
+	})
 }

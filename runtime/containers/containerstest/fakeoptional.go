@@ -88,37 +88,15 @@ func (b *Backend) ReadLog(ctx context.Context, id string, skip containers.LogOff
 			return fmt.Errorf("instance %q: %w", id, runtime.ErrNotFound)
 		}
 		stdout, stderr := &tail{s.Stdout, skip.Stdout}, &tail{s.Stderr, skip.Stderr}
-		for out := i.behavior.Output(); ; {
-			at, more := out.Next()
-			if !more {
-				select {
-				case <-i.exited:
-					return nil
-				case <-ctx.Done():
-					return ctx.Err()
-				}
-			}
-			select {
-			case <-i.exited:
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-time.After(time.Until(i.StartedAt.Add(at))):
-			}
-			b.mu.Lock()
-			over := i.Phase == containers.Exited && i.FinishedAt.Before(i.StartedAt.Add(at))
-			b.mu.Unlock()
-			if over {
-				return nil
-			}
-			text, isErr := out.Print()
+		out := i.behavior.Output()
+		return out.Follow(ctx, i.StartedAt, i.exited, func() time.Time { return i.FinishedAt }, func(_ time.Time, text string, isErr bool) error {
 			to := stdout
 			if isErr {
 				to = stderr
 			}
-			if _, err := io.WriteString(to, text+"\n"); err != nil {
-				return err
-			}
-		}
+			_, err := io.WriteString(to, text+"\n")
+			return err
+		})
 	})
 }
 

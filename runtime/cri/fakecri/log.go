@@ -175,43 +175,15 @@ func (r *Runtime) reopenLocked(c *container) error {
 
 // follow calls emit for each line that a running container prints from now on, until it
 // exits, ctx is done, or emit fails. It calls emit on the caller's goroutine, without locks.
-func (r *Runtime) follow(ctx context.Context, c *container, emit func(line string, stderr bool) error) error {
+func (r *Runtime) follow(ctx context.Context, c *container, emit func(at time.Time, line string, stderr bool) error) error {
 	r.mu.Lock()
 	if !c.running() {
 		r.mu.Unlock()
 		return nil
 	}
-	gone, start, p := c.goneLocked(), time.Unix(0, c.started), c.behavior.Output()
+	gone, start, output := c.goneLocked(), time.Unix(0, c.started), c.behavior.Output()
 	r.mu.Unlock()
-	p.Skip(time.Since(start))
-	for {
-		at, ok := p.Next()
-		if !ok {
-			at = 1 << 60 // later than any exit
-		}
-		due := time.NewTimer(time.Until(start.Add(at)))
-		select {
-		case <-due.C:
-		case <-gone:
-		case <-ctx.Done():
-		}
-		due.Stop()
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		until, over := time.Since(start), false
-		r.mu.Lock()
-		if !c.running() {
-			until, over = c.age(time.Time{}), true
-		}
-		r.mu.Unlock()
-		for at, ok := p.Next(); ok && at <= until; at, ok = p.Next() {
-			if err := emit(p.Print()); err != nil {
-				return err
-			}
-		}
-		if over {
-			return nil
-		}
-	}
+	output.Skip(time.Since(start))
+	finished := func() time.Time { return time.Unix(0, c.ended) } // it does not change after the exit
+	return output.Follow(ctx, start, gone, finished, emit)
 }

@@ -37,7 +37,7 @@ func TestAFollowerReceivesNewLinesOnly(t *testing.T) {
 		time.Sleep(2500 * time.Millisecond)
 		start := time.Now()
 		var lines []string
-		emit := func(line string, stderr bool) error {
+		emit := func(_ time.Time, line string, stderr bool) error {
 			lines = append(lines, fmt.Sprintf("%v %s %v", time.Since(start), line, stderr))
 			return nil
 		}
@@ -47,7 +47,7 @@ func TestAFollowerReceivesNewLinesOnly(t *testing.T) {
 		assert.ErrorIs(t, r.follow(short, c, emit), context.DeadlineExceeded)
 		broken := errors.New("broken pipe")
 		go func() {
-			assert.ErrorIs(t, r.follow(ctx, c, func(string, bool) error { return broken }), broken)
+			assert.ErrorIs(t, r.follow(ctx, c, func(time.Time, string, bool) error { return broken }), broken)
 		}()
 		start = time.Now()
 		require.NoError(t, r.follow(ctx, c, emit))

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"time"
 
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
@@ -116,7 +117,7 @@ func (r *Runtime) StreamAttach(ctx context.Context, containerID string, s runtim
 			go func() { _, _ = io.Copy(io.Discard, in) }()
 		}
 		s = fake.Streams(s)
-		err = r.follow(ctx, c, func(line string, stderr bool) error {
+		err = r.follow(ctx, c, func(_ time.Time, line string, stderr bool) error {
 			out := s.Stdout
 			if stderr {
 				out = s.Stderr

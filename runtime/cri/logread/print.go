@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// stampLayout is the format of Request.Timestamps.
-const stampLayout = "2006-01-02T15:04:05.000000000Z07:00"
+// TimeFormat is the format of the times that [Request].Timestamps requests: RFC3339Nano with all nine digits.
+const TimeFormat = "2006-01-02T15:04:05.000000000Z07:00"
 
 // errLimit: Request.Limit is reached.
 var errLimit = errors.New("limit reached")
@@ -111,10 +111,10 @@ func (p *printer) older(l *Line) bool {
 }
 
 func (p *printer) stamp(l *Line) {
-	if n := len(stampLayout) - len("07:00"); len(l.Stamp) == n && l.Stamp[n-1] == 'Z' {
+	if n := len(TimeFormat) - len("07:00"); len(l.Stamp) == n && l.Stamp[n-1] == 'Z' {
 		p.buf = append(p.buf, l.Stamp...) // already in this format
 	} else if at, err := l.Time(); err == nil {
-		p.buf = at.AppendFormat(p.buf, stampLayout)
+		p.buf = at.AppendFormat(p.buf, TimeFormat)
 	}
 	p.buf = append(p.buf, ' ')
 }
