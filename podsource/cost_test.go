@@ -8,11 +8,13 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/podsource"
 )
@@ -83,4 +85,32 @@ func TestTheCostOfAListIsBounded(t *testing.T) {
 			t.Logf("%d bytes, %d KiB allocated", len(tc.body), n>>10)
 		})
 	}
+}
+
+// The cost of a set with one changed pod must not depend on the size of the others.
+func TestPodsThatASourcePassesAgainAreNotCopied(t *testing.T) {
+	var pods []*v1.Pod
+	for i := range 200 {
+		pods = append(pods, pod(fmt.Sprint(i), func(p *v1.Pod) {
+			p.Spec.Containers = []v1.Container{{Name: "c", Image: "1", Env: make([]v1.EnvVar, 200)}}
+		}))
+	}
+	var cost uint64
+	done := make(chan struct{})
+	source := podsource.Func(func(ctx context.Context, set func([]*v1.Pod)) error {
+		set(pods)
+		next := slices.Clone(pods)
+		next[7] = pod("7", image("2"))
+		cost = allocated(func() { set(next) })
+		close(done)
+		<-ctx.Done()
+		return nil
+	})
+	var sink journal
+	startMerge(t, podsource.MergeConfig{Sources: map[string]podsource.PodSource{"mine": source}, Sink: &sink})
+	<-done
+	sink.mu.Lock()
+	defer sink.mu.Unlock()
+	assert.Equal(t, "update mine/7", sink.lines[len(sink.lines)-1])
+	assert.Less(t, cost, uint64(500<<10), "bytes allocated; the pods have 2 MiB")
 }

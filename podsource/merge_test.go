@@ -7,8 +7,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,100 +23,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// pod returns a pod called name whose UID is the same.
-func pod(name string, change ...func(*v1.Pod)) *v1.Pod {
-	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name)}}
-	for _, c := range change {
-		c(p)
-	}
-	return p
-}
-
-func image(image string) func(*v1.Pod) {
-	return func(p *v1.Pod) { p.Spec.Containers = []v1.Container{{Name: "c", Image: image}} }
-}
-
-func uid(uid types.UID) func(*v1.Pod) { return func(p *v1.Pod) { p.UID = uid } }
-
-// journal is a Sink that writes down what it is told.
-type journal struct {
-	mu    sync.Mutex
-	lines []string
-	pods  map[types.UID]*v1.Pod // what is wanted, by the calls
-}
-
-func (j *journal) note(verb string, pods []*v1.Pod) {
-	var names []string
-	for _, p := range pods {
-		names = append(names, p.Annotations[runtime.ConfigSourceAnnotation]+"/"+p.Name)
-	}
-	j.lines = append(j.lines, verb+" "+strings.Join(names, " "))
-}
-
-func (j *journal) AddPods(pods []*v1.Pod) { j.put("add", pods, false) }
-
-func (j *journal) UpdatePods(pods []*v1.Pod) { j.put("update", pods, true) }
-
-func (j *journal) ReconcilePods([]*v1.Pod) {}
-
-func (j *journal) put(verb string, pods []*v1.Pod, known bool) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.note(verb, pods)
-	for _, p := range pods {
-		if _, ok := j.pods[p.UID]; ok != known {
-			panic(fmt.Sprintf("%s of %s, known is %v", verb, p.UID, ok))
-		}
-		if j.pods == nil {
-			j.pods = make(map[types.UID]*v1.Pod)
-		}
-		j.pods[p.UID] = p
-	}
-}
-
-func (j *journal) RemovePods(pods []*v1.Pod) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.note("remove", pods)
-	for _, p := range pods {
-		if _, ok := j.pods[p.UID]; !ok {
-			panic("remove of unknown " + p.UID)
-		}
-		delete(j.pods, p.UID)
-	}
-}
-
-func (j *journal) SourceSynced(source string) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.lines = append(j.lines, "synced "+source)
-}
-
-// take returns what was written since, after all has come to rest.
-func (j *journal) take() []string {
-	synctest.Wait()
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	lines := j.lines
-	j.lines = nil
-	return lines
-}
-
-// startMerge runs a Merge until the test ends. Call it within a bubble.
-func startMerge(t *testing.T, cfg podsource.MergeConfig) {
-	t.Helper()
-	m, err := podsource.NewMerge(cfg)
-	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- m.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		assert.NoError(t, <-done)
-	})
-}
-
-func TestMergeTellsWhatChanged(t *testing.T) {
+func TestMergeReportsChanges(t *testing.T) {
 	deleted := func(p *v1.Pod) { p.DeletionTimestamp = new(metav1.Unix(1000, 0)) }
 	label := func(p *v1.Pod) { p.Labels = map[string]string{"a": "b"} }
 	annotation := func(p *v1.Pod) { p.Annotations = map[string]string{"a": "b"} }
@@ -164,12 +69,12 @@ func TestMergeTellsWhatChanged(t *testing.T) {
 	}
 }
 
-// A follower is a journal that wants to hear of statuses, too.
+// A follower is a journal that records changed statuses as well.
 type follower struct{ journal }
 
 func (f *follower) ReconcilePods(pods []*v1.Pod) { f.put("reconcile", pods, true) }
 
-func TestASinkThatReconcilesHearsOfStatuses(t *testing.T) { // src-7, src-10
+func TestChangedStatusesAreReconciled(t *testing.T) { // src-7, src-10
 	synctest.Test(t, func(t *testing.T) {
 		running := func(p *v1.Pod) { p.Status.Phase = v1.PodRunning }
 		var memory podsource.Memory
@@ -211,7 +116,7 @@ func TestMergeMarksPodsWithoutChangingThem(t *testing.T) {
 		assert.Empty(t, sink.take())
 		memory.Set(pod("a", image("2")))
 		assert.Equal(t, []string{"update mine/a"}, sink.take())
-		assert.Equal(t, seen, sink.pods["a"].Annotations[runtime.ConfigSeenAnnotation], "first sight counts")
+		assert.Equal(t, seen, sink.pods["a"].Annotations[runtime.ConfigSeenAnnotation], "the time is that of the first set")
 	})
 }
 
@@ -285,22 +190,6 @@ func TestAChangeWithoutEffectIsReported(t *testing.T) {
 	})
 }
 
-func TestAContentUIDDependsOnTheSpec(t *testing.T) {
-	of := func(p *v1.Pod) types.UID {
-		uid, err := podsource.ContentUID(p)
-		require.NoError(t, err)
-		return uid
-	}
-	first := of(pod("a", image("1")))
-	assert.Regexp(t, "^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$", first)
-	assert.Equal(t, first, of(pod("a", image("1"), uid("any"), func(p *v1.Pod) {
-		p.Labels, p.Annotations, p.Status.Phase = map[string]string{"a": "b"}, map[string]string{"a": "b"}, v1.PodRunning
-	})))
-	for _, other := range []*v1.Pod{pod("a", image("2")), pod("b", image("1")), pod("a", image("1"), func(p *v1.Pod) { p.Namespace = "other" })} {
-		assert.NotEqual(t, first, of(other))
-	}
-}
-
 func TestAPodIsNotCopied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		given := pod("a", image("1"))
@@ -322,7 +211,7 @@ func TestAPodIsNotCopied(t *testing.T) {
 	})
 }
 
-func TestMergeRefusesPodsItCannotTellApart(t *testing.T) {
+func TestMergeRejectsPodsWithoutAnIdentityOfTheirOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var memory podsource.Memory
 		var sink journal
@@ -347,7 +236,7 @@ func TestMergeRefusesPodsItCannotTellApart(t *testing.T) {
 		}, events, "src-4")
 		memory.Set(set...)
 		assert.Empty(t, sink.take())
-		assert.Len(t, events, 5, "told once")
+		assert.Len(t, events, 5, "reported once")
 		memory.Set(set[1])
 		assert.Equal(t, []string{"remove file/a", "add file/a"}, sink.take())
 	})
@@ -372,7 +261,7 @@ func TestOfTwoSourcesWithOneUIDTheFirstHasIt(t *testing.T) {
 		assert.Equal(t, podsource.SetInfo{Source: "a", Pods: 1, Rejected: 1, Added: 1}, infos[1])
 
 		b.Remove("x")
-		assert.Equal(t, []string{"remove b/x", "add a/x"}, sink.take(), "let go, it falls to the other")
+		assert.Equal(t, []string{"remove b/x", "add a/x"}, sink.take(), "the other source takes over")
 		b.Add(pod("x"))
 		assert.Empty(t, sink.take())
 		a.Remove("x")
@@ -407,7 +296,7 @@ func TestAFailedSourceIsStartedAgainAndItsPodsStay(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		other.Set(pod("b"))
 		time.Sleep(98 * time.Second)
-		assert.Equal(t, []string{"add api/a", "synced api", "add file/b", "synced file"}, sink.take(), "others are unharmed, and a stays")
+		assert.Equal(t, []string{"add api/a", "synced api", "add file/b", "synced file"}, sink.take(), "the other source is not affected, and the pods stay")
 		assert.Equal(t, []time.Duration{1, 2, 4, 8, 16, 20, 20, 1, 2, 4, 8, 16}, waits, "src-28")
 	})
 }
@@ -458,9 +347,8 @@ func TestNewMergeRefusesABadConfig(t *testing.T) {
 	}
 }
 
-// Whatever the sources want in whatever order, applying the calls gives their
-// union; the journal panics on an add of a known pod, or an update or a
-// removal of an unknown one.
+// The calls add up to the union of the sets, in any order of the sets. The journal panics if a
+// pod is added twice, or is updated or removed without having been added.
 func TestTheCallsAddUpToTheSets(t *testing.T) { // src-13
 	seed := seedrun.Seed(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -469,61 +357,33 @@ func TestTheCallsAddUpToTheSets(t *testing.T) { // src-13
 		var sink journal
 		startMerge(t, podsource.MergeConfig{Sources: map[string]podsource.PodSource{
 			"a": sources["a"], "b": sources["b"], "c": sources["c"]}, Sink: &sink})
-		wanted := make(map[string]map[types.UID]*v1.Pod)
+		desired := make(map[string]map[types.UID]*v1.Pod)
 		for range 500 {
 			source := []string{"a", "b", "c"}[rnd.IntN(3)]
 			set := make(map[types.UID]*v1.Pod)
 			for range rnd.IntN(6) {
-				// Names of their own for each UID, but at times a renamed pod.
+				// Each UID has two names: some pods are renamed.
 				id := rnd.IntN(8)
 				p := pod(fmt.Sprintf("p%d-%d", id, rnd.IntN(2)), uid(types.UID(fmt.Sprint(id))), image(fmt.Sprint(rnd.IntN(2))))
 				set[p.UID] = p
 			}
-			wanted[source] = set
+			desired[source] = set
 			sources[source].Set(slices.Collect(maps.Values(set))...)
 			synctest.Wait()
 
 			union := make(map[types.UID]bool)
-			for _, s := range wanted {
+			for _, s := range desired {
 				for id := range s {
 					union[id] = true
 				}
 			}
 			require.Len(t, sink.pods, len(union))
 			for id, got := range sink.pods {
-				want := wanted[got.Annotations[runtime.ConfigSourceAnnotation]][id]
-				require.NotNil(t, want, "pod %s is in force for a source that does not want it", id)
+				want := desired[got.Annotations[runtime.ConfigSourceAnnotation]][id]
+				require.NotNil(t, want, "pod %s is of a source whose set does not contain it", id)
 				require.Equal(t, want.Name, got.Name)
 				require.Equal(t, want.Spec, got.Spec)
 			}
 		}
 	})
-}
-
-// The cost of a set with one changed pod must not depend on the size of the others.
-func TestPodsThatASourcePassesAgainAreNotCopied(t *testing.T) {
-	var pods []*v1.Pod
-	for i := range 200 {
-		pods = append(pods, pod(fmt.Sprint(i), func(p *v1.Pod) {
-			p.Spec.Containers = []v1.Container{{Name: "c", Image: "1", Env: make([]v1.EnvVar, 200)}}
-		}))
-	}
-	var cost uint64
-	done := make(chan struct{})
-	source := podsource.Func(func(ctx context.Context, set func([]*v1.Pod)) error {
-		set(pods)
-		next := slices.Clone(pods)
-		next[7] = pod("7", image("2"))
-		cost = allocated(func() { set(next) })
-		close(done)
-		<-ctx.Done()
-		return nil
-	})
-	var sink journal
-	startMerge(t, podsource.MergeConfig{Sources: map[string]podsource.PodSource{"mine": source}, Sink: &sink})
-	<-done
-	sink.mu.Lock()
-	defer sink.mu.Unlock()
-	assert.Equal(t, "update mine/7", sink.lines[len(sink.lines)-1])
-	assert.Less(t, cost, uint64(500<<10), "bytes allocated; the pods have 2 MiB")
 }

@@ -16,36 +16,35 @@ import (
 	"github.com/kubeparts/kubeparts/podsource"
 )
 
-// Every source delivers the whole set, again after a
-// restart, and each change; it ends with its context.
+// setPods returns a function that sets the pods with the names.
+func setPods(m *podsource.Memory) func(names ...string) {
+	return func(names ...string) {
+		var pods []*v1.Pod
+		for _, name := range names {
+			pods = append(pods, pod(name))
+		}
+		m.Set(pods...)
+	}
+}
+
+// Each source passes the complete set, also after a restart, and each change, and returns when
+// its context is done.
 func TestSourcesKeepTheContract(t *testing.T) { // src-1, src-29, lq-26
 	for name, setUp := range map[string]func(t *testing.T) (source podsource.PodSource, want func(names ...string)){
 		"Memory": func(t *testing.T) (podsource.PodSource, func(...string)) {
 			m := new(podsource.Memory)
-			return m, func(names ...string) {
-				var pods []*v1.Pod
-				for _, name := range names {
-					pods = append(pods, pod(name))
-				}
-				m.Set(pods...)
-			}
+			return m, setPods(m)
 		},
 		"Func": func(t *testing.T) (podsource.PodSource, func(...string)) {
 			m := new(podsource.Memory)
-			return podsource.Func(m.Run), func(names ...string) {
-				var pods []*v1.Pod
-				for _, name := range names {
-					pods = append(pods, pod(name))
-				}
-				m.Set(pods...)
-			}
+			return podsource.Func(m.Run), setPods(m)
 		},
 		"File": func(t *testing.T) (podsource.PodSource, func(...string)) {
 			dir := filepath.Join(t.TempDir(), "d")
 			f, err := podsource.NewFile(podsource.FileConfig{Path: dir, NodeName: "n", Period: 5 * time.Millisecond, Settle: -1})
 			require.NoError(t, err)
 			return f, func(names ...string) {
-				// A whole directory takes the place of the old one.
+				// The directory is replaced.
 				next := t.TempDir()
 				for _, name := range names {
 					write(t, filepath.Join(next, name), manifest(name))
@@ -67,13 +66,7 @@ func TestSourcesKeepTheContract(t *testing.T) { // src-1, src-29, lq-26
 		"Checkpoint": func(t *testing.T) (podsource.PodSource, func(...string)) {
 			m := new(podsource.Memory)
 			c, _ := remembering(t, t.TempDir(), m)
-			return c, func(names ...string) {
-				var pods []*v1.Pod
-				for _, name := range names {
-					pods = append(pods, pod(name))
-				}
-				m.Set(pods...)
-			}
+			return c, setPods(m)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -98,7 +91,7 @@ func TestSourcesKeepTheContract(t *testing.T) { // src-1, src-29, lq-26
 	}
 }
 
-func TestMemoryIsNotSyncedBeforeItIsTold(t *testing.T) {
+func TestMemoryIsNotSyncedBeforeItIsSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := new(podsource.Memory)
 		s := run(t, m)
@@ -106,7 +99,7 @@ func TestMemoryIsNotSyncedBeforeItIsTold(t *testing.T) {
 		assert.Zero(t, s.n)
 		m.Set()
 		synctest.Wait()
-		assert.Equal(t, 1, s.n, "none wanted is a set")
+		assert.Equal(t, 1, s.n, "a set may be empty")
 		assert.Empty(t, s.last)
 	})
 }
