@@ -3,12 +3,11 @@ package cpu
 type State = assignments
 
 var (
-	Hints      = cpuHints
-	Place      = place
-	Wants      = exclusiveCPUs
-	Decode     = decode
-	ErrCorrupt = errCorrupt
-	ErrTooFew  = errTooFew
+	Hints     = cpuHints
+	Place     = place
+	Wants     = exclusiveCPUs
+	Decode    = decode
+	ErrTooFew = errTooFew
 )
 
 func (s assignments) Encode() []byte { return s.encode() }

@@ -355,13 +355,7 @@ func (m *Manager) free(uid types.UID) bool {
 
 // Retain releases the CPUs of all pods for which keep returns false.
 func (m *Manager) Retain(keep func(uid types.UID) bool) {
-	m.mu.Lock()
-	var gone []types.UID
-	for uid := range m.state.Assigned {
-		gone = append(gone, uid)
-	}
-	m.mu.Unlock()
-	for _, uid := range gone {
+	for uid := range m.snapshot().Assigned {
 		if !keep(uid) {
 			m.Free(uid)
 		}

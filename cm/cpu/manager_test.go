@@ -18,6 +18,7 @@ import (
 	"github.com/kubeparts/kubeparts/cm/state"
 	"github.com/kubeparts/kubeparts/cm/topology"
 	"github.com/kubeparts/kubeparts/cm/topology/topologytest"
+	"github.com/kubeparts/kubeparts/internal/checkpoint"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -257,7 +258,7 @@ func TestACorruptStateIsDetected(t *testing.T) {
 			}
 			got, err := cpu.Decode(broken)
 			if err != nil {
-				require.ErrorIs(t, err, cpu.ErrCorrupt)
+				require.ErrorIs(t, err, checkpoint.ErrKubelet)
 				continue
 			}
 			require.Equal(t, string(record), string(got.Encode()), "byte %d, bit %d: %s", i, bit, broken)
@@ -271,7 +272,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := cpu.Decode(data)
 		if err != nil {
-			require.ErrorIs(t, err, cpu.ErrCorrupt)
+			require.ErrorIs(t, err, checkpoint.ErrKubelet)
 			return
 		}
 		again, err := cpu.Decode(s.Encode())

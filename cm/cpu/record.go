@@ -1,25 +1,19 @@
 package cpu
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/cpuset"
 
-	"github.com/kubeparts/kubeparts/cm/state"
 	"github.com/kubeparts/kubeparts/cm/topology"
+	"github.com/kubeparts/kubeparts/internal/checkpoint"
 )
 
 // StateFile is the name of the kubelet's checkpoint file in its root directory.
 const StateFile = "cpu_manager_state"
-
-// errCorrupt is returned for a checkpoint that encode did not write.
-var errCorrupt = errors.New("checkpoint is corrupted")
 
 // An assignments value is the content of a checkpoint.
 type assignments struct {
@@ -41,67 +35,52 @@ type record struct {
 	Checksum      uint64                       `json:"checksum"`
 }
 
-// dump returns the text that the kubelet's checksum covers.
-func (r record) dump() string {
+// Dump implements checkpoint.KubeletRecord.
+func (r *record) Dump() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "(*state.CPUManagerCheckpoint){PolicyName:(string)%s DefaultCPUSet:(string)%s Entries:(map[string]map[string]string)map[", r.PolicyName, r.DefaultCPUSet)
-	for i, uid := range slices.Sorted(maps.Keys(r.Entries)) {
-		if i > 0 {
-			b.WriteByte(' ')
-		}
-		b.WriteString(uid + ":map[")
-		for j, name := range slices.Sorted(maps.Keys(r.Entries[uid])) {
-			if j > 0 {
-				b.WriteByte(' ')
-			}
-			b.WriteString(name + ":" + r.Entries[uid][name])
-		}
-		b.WriteByte(']')
-	}
-	b.WriteString("] Checksum:(checksum.Checksum)0}")
+	fmt.Fprintf(&b, "(*state.CPUManagerCheckpoint){PolicyName:(string)%s DefaultCPUSet:(string)%s Entries:(map[string]map[string]string)", r.PolicyName, r.DefaultCPUSet)
+	checkpoint.DumpMap(&b, r.Entries, func(containers map[string]string) {
+		checkpoint.DumpMap(&b, containers, func(cpus string) { b.WriteString(cpus) })
+	})
+	b.WriteString(" Checksum:(checksum.Checksum)0}")
 	return b.String()
 }
 
+// Sum implements checkpoint.KubeletRecord.
+func (r *record) Sum() *uint64 { return &r.Checksum }
+
 // encode returns the checkpoint in the kubelet's format.
 func (s assignments) encode() []byte {
-	r := record{PolicyName: string(s.Policy), DefaultCPUSet: s.Shared.String()}
+	r := record{PolicyName: string(s.Policy), DefaultCPUSet: s.Shared.String(), Entries: map[string]map[string]string{}}
 	for uid, containers := range s.Assigned {
 		if len(containers) == 0 {
 			continue
-		}
-		if r.Entries == nil {
-			r.Entries = map[string]map[string]string{}
 		}
 		r.Entries[string(uid)] = map[string]string{}
 		for name, cpus := range containers {
 			r.Entries[string(uid)][name] = cpus.String()
 		}
 	}
-	r.Checksum = state.Checksum(r.dump())
-	data, _ := json.Marshal(r) // cannot fail
-	return data
+	return checkpoint.EncodeKubelet(&r)
 }
 
-// decode parses a checkpoint of encode or of a kubelet; otherwise it returns errCorrupt.
+// decode parses a checkpoint of encode or of a kubelet; otherwise it returns ErrKubelet.
 func decode(data []byte) (assignments, error) {
-	var r record
-	if err := json.Unmarshal(data, &r); err != nil {
-		return assignments{}, fmt.Errorf("%w: %w", errCorrupt, err)
-	}
-	if sum := state.Checksum(r.dump()); sum != r.Checksum {
-		return assignments{}, fmt.Errorf("%w: checksum is %d and should be %d", errCorrupt, sum, r.Checksum)
+	r := record{Entries: map[string]map[string]string{}}
+	if err := checkpoint.DecodeKubelet(data, &r); err != nil {
+		return assignments{}, err
 	}
 	s := assignments{Policy: Policy(r.PolicyName), Assigned: map[types.UID]map[string]cpuset.CPUSet{}}
 	var err error
 	if s.Shared, err = topology.ParseCPUs(r.DefaultCPUSet); err != nil {
-		return assignments{}, fmt.Errorf("%w: defaultCpuSet: %w", errCorrupt, err)
+		return assignments{}, fmt.Errorf("%w: defaultCpuSet: %w", checkpoint.ErrKubelet, err)
 	}
 	for uid, containers := range r.Entries {
 		s.Assigned[types.UID(uid)] = map[string]cpuset.CPUSet{}
 		for name, list := range containers {
 			cpus, err := topology.ParseCPUs(list)
 			if err != nil {
-				return assignments{}, fmt.Errorf("%w: container %q of pod %q: %w", errCorrupt, name, uid, err)
+				return assignments{}, fmt.Errorf("%w: container %q of pod %q: %w", checkpoint.ErrKubelet, name, uid, err)
 			}
 			s.Assigned[types.UID(uid)][name] = cpus
 		}

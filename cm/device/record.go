@@ -2,24 +2,20 @@ package device
 
 import (
 	"cmp"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/cm/state"
 	"github.com/kubeparts/kubeparts/cm/topology"
+	"github.com/kubeparts/kubeparts/internal/checkpoint"
 )
 
 // stateFile is the name of the kubelet's checkpoint file in the directory of the plugins.
 const stateFile = "kubelet_internal_checkpoint"
-
-// errCorrupt is returned for a checkpoint that encode did not write.
-var errCorrupt = errors.New("checkpoint is corrupted")
 
 // record is the format of the kubelet's file.
 type record struct {
@@ -40,46 +36,26 @@ type entry struct {
 	AllocResp     []byte
 }
 
-// dump returns the text that the kubelet's checksum covers.
-func (d data) dump() string {
+// Dump implements checkpoint.KubeletRecord.
+func (r *record) Dump() string {
 	var b strings.Builder
+	strs := func(list []string) { checkpoint.DumpList(&b, list, func(s string) { b.WriteString(s) }) }
 	b.WriteString("(checkpoint.checkpointData){PodDeviceEntries:([]checkpoint.PodDevicesEntry)")
-	if d.PodDeviceEntries == nil {
-		b.WriteString("<nil>")
-	} else {
-		b.WriteByte('[')
-		for i, e := range d.PodDeviceEntries {
-			if i > 0 {
-				b.WriteByte(' ')
-			}
-			fmt.Fprintf(&b, "{PodUID:(string)%s ContainerName:(string)%s ResourceName:(string)%s DeviceIDs:(checkpoint.DevicesPerNUMA)%s AllocResp:([]uint8)",
-				e.PodUID, e.ContainerName, e.ResourceName, dumpLists(e.DeviceIDs))
-			if e.AllocResp == nil {
-				b.WriteString("<nil>}")
-			} else {
-				fmt.Fprintf(&b, "%v}", e.AllocResp)
-			}
-		}
-		b.WriteByte(']')
-	}
-	b.WriteString(" RegisteredDevices:(map[string][]string)" + dumpLists(d.RegisteredDevices) + "}")
+	checkpoint.DumpList(&b, r.Data.PodDeviceEntries, func(e entry) {
+		fmt.Fprintf(&b, "{PodUID:(string)%s ContainerName:(string)%s ResourceName:(string)%s DeviceIDs:(checkpoint.DevicesPerNUMA)", e.PodUID, e.ContainerName, e.ResourceName)
+		checkpoint.DumpMap(&b, e.DeviceIDs, strs)
+		b.WriteString(" AllocResp:([]uint8)")
+		checkpoint.DumpList(&b, e.AllocResp, func(n byte) { b.WriteString(strconv.Itoa(int(n))) })
+		b.WriteByte('}')
+	})
+	b.WriteString(" RegisteredDevices:(map[string][]string)")
+	checkpoint.DumpMap(&b, r.Data.RegisteredDevices, strs)
+	b.WriteByte('}')
 	return b.String()
 }
 
-func dumpLists[K cmp.Ordered](m map[K][]string) string {
-	if m == nil {
-		return "<nil>"
-	}
-	var parts []string
-	for _, key := range slices.Sorted(maps.Keys(m)) {
-		list := "<nil>"
-		if m[key] != nil {
-			list = "[" + strings.Join(m[key], " ") + "]"
-		}
-		parts = append(parts, fmt.Sprintf("%v:%s", key, list))
-	}
-	return "map[" + strings.Join(parts, " ") + "]"
-}
+// Sum implements checkpoint.KubeletRecord.
+func (r *record) Sum() *uint64 { return &r.Checksum }
 
 // encode returns the allocations and devices in the kubelet's format.
 func (l *ledger) encode() []byte {
@@ -116,19 +92,15 @@ func (l *ledger) encode() []byte {
 		}
 		d.RegisteredDevices[name] = ids
 	}
-	out, _ := json.Marshal(record{Data: d, Checksum: state.Checksum(d.dump())}) // cannot fail
-	return out
+	return checkpoint.EncodeKubelet(&record{Data: d})
 }
 
 // decode parses a checkpoint of encode or of a kubelet. Its resources have no healthy
 // devices until their plugins register again.
 func decode(raw []byte) (ledger, error) {
 	var r record
-	if err := json.Unmarshal(raw, &r); err != nil {
-		return ledger{}, fmt.Errorf("%w: %w", errCorrupt, err)
-	}
-	if sum := state.Checksum(r.Data.dump()); sum != r.Checksum {
-		return ledger{}, fmt.Errorf("%w: checksum is %d and should be %d", errCorrupt, sum, r.Checksum)
+	if err := checkpoint.DecodeKubelet(raw, &r); err != nil {
+		return ledger{}, err
 	}
 	l := newLedger()
 	for name, ids := range r.Data.RegisteredDevices {

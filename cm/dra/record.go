@@ -3,20 +3,18 @@ package dra
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"hash/crc32"
 	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/internal/checkpoint"
 )
 
 // StateFile is the name of the kubelet's checkpoint file in its root directory.
 const StateFile = "dra_manager_state"
-
-// errCorrupt is returned for a checkpoint that encode did not write.
-var errCorrupt = errors.New("checkpoint is corrupted")
 
 // file is the format of the kubelet's file.
 type file struct {
@@ -101,23 +99,23 @@ func compareKeys(a, b claimKey) int {
 func decode(raw []byte) (ledger, error) {
 	var f file
 	if err := json.Unmarshal(raw, &f); err != nil {
-		return nil, fmt.Errorf("%w: %w", errCorrupt, err)
+		return nil, fmt.Errorf("%w: %w", checkpoint.ErrKubelet, err)
 	}
 	if sum := crc32.ChecksumIEEE([]byte(f.Data)); sum != f.Checksum {
-		return nil, fmt.Errorf("%w: checksum is %d and should be %d", errCorrupt, f.Checksum, sum)
+		return nil, fmt.Errorf("%w: checksum is %d and should be %d", checkpoint.ErrKubelet, f.Checksum, sum)
 	}
 	var data fileData
 	if err := json.Unmarshal([]byte(f.Data), &data); err != nil {
-		return nil, fmt.Errorf("%w: %w", errCorrupt, err)
+		return nil, fmt.Errorf("%w: %w", checkpoint.ErrKubelet, err)
 	}
 	if data.Kind != fileKind || data.APIVersion != fileAPIVersion {
-		return nil, fmt.Errorf("%w: kind %q and apiVersion %q: want %q and %q", errCorrupt, data.Kind, data.APIVersion, fileKind, fileAPIVersion)
+		return nil, fmt.Errorf("%w: kind %q and apiVersion %q: want %q and %q", checkpoint.ErrKubelet, data.Kind, data.APIVersion, fileKind, fileAPIVersion)
 	}
 	l := ledger{}
 	for _, c := range data.ClaimInfoStateList {
 		ref := ClaimRef{c.Namespace, c.ClaimName, types.UID(c.ClaimUID)}
 		if ref.Namespace == "" || ref.Name == "" || ref.UID == "" || len(c.PodUIDs) == 0 || l[keyOf(ref)] != nil {
-			return nil, fmt.Errorf("%w: claim %q is incomplete or occurs twice", errCorrupt, ref)
+			return nil, fmt.Errorf("%w: claim %q is incomplete or occurs twice", checkpoint.ErrKubelet, ref)
 		}
 		s := &claimState{ref: ref, pods: map[types.UID]bool{}, drivers: map[string]driverState{}, allocation: c.Allocation}
 		for uid := range c.PodUIDs {

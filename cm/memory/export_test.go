@@ -14,7 +14,6 @@ var (
 	Replay       = replay
 	Decode       = decode
 	ParsePolicy  = parsePolicy
-	ErrCorrupt   = errCorrupt
 	ErrTooLittle = errTooLittle
 )
 

@@ -22,6 +22,7 @@ import (
 	"github.com/kubeparts/kubeparts/cm/state"
 	"github.com/kubeparts/kubeparts/cm/topology"
 	"github.com/kubeparts/kubeparts/cm/topology/topologytest"
+	"github.com/kubeparts/kubeparts/internal/checkpoint"
 	"github.com/kubeparts/kubeparts/internal/seedrun"
 )
 
@@ -295,7 +296,7 @@ func TestACorruptStateIsDetected(t *testing.T) {
 			}
 			got, err := memory.Decode(broken)
 			if err != nil {
-				require.ErrorIs(t, err, memory.ErrCorrupt)
+				require.ErrorIs(t, err, checkpoint.ErrKubelet)
 				continue
 			}
 			require.Equal(t, string(record), string(got.Encode()), "byte %d, bit %d", i, bit)
@@ -309,7 +310,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := memory.Decode(data)
 		if err != nil {
-			require.ErrorIs(t, err, memory.ErrCorrupt)
+			require.ErrorIs(t, err, checkpoint.ErrKubelet)
 			return
 		}
 		_, _ = memory.Replay(memory.Empty(topologytest.Machine(t, "xeon-2s"), nil), s.Assigned)

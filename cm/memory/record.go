@@ -1,23 +1,18 @@
 package memory
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/cm/state"
+	"github.com/kubeparts/kubeparts/internal/checkpoint"
 )
 
 // StateFile is the name of the kubelet's checkpoint file in its root directory.
 const StateFile = "memory_manager_state"
-
-// errCorrupt is returned for a checkpoint that encode did not write.
-var errCorrupt = errors.New("checkpoint is corrupted")
 
 // A checkpointState is the content of a checkpoint.
 type checkpointState struct {
@@ -34,72 +29,48 @@ type record struct {
 	Checksum     uint64                        `json:"checksum"`
 }
 
-// dump returns the text that the kubelet's checksum covers.
-func (r record) dump() string {
+// Dump implements checkpoint.KubeletRecord.
+func (r *record) Dump() string {
 	var b strings.Builder
+	ints := func(list []int) { checkpoint.DumpList(&b, list, func(n int) { b.WriteString(strconv.Itoa(n)) }) }
 	fmt.Fprintf(&b, "(*state.MemoryManagerCheckpoint){PolicyName:(string)%s MachineState:(state.NUMANodeMap)", r.PolicyName)
-	dumpMap(&b, r.MachineState == nil, r.MachineState, func(n *nodeMemory) {
+	checkpoint.DumpMap(&b, r.MachineState, func(n *nodeMemory) {
 		if n == nil {
 			b.WriteString("<nil>")
 			return
 		}
 		fmt.Fprintf(&b, "<*>{NumberOfAssignments:(int)%d MemoryMap:(map[v1.ResourceName]*state.MemoryTable)", n.Assignments)
-		dumpMap(&b, n.Memory == nil, n.Memory, func(t *memoryTable) {
+		checkpoint.DumpMap(&b, n.Memory, func(t *memoryTable) {
 			if t == nil {
 				b.WriteString("<nil>")
 				return
 			}
 			fmt.Fprintf(&b, "<*>{TotalMemSize:(uint64)%d SystemReserved:(uint64)%d Allocatable:(uint64)%d Reserved:(uint64)%d Free:(uint64)%d}", t.Total, t.Reserved, t.Allocatable, t.Given, t.Free)
 		})
-		b.WriteString(" Cells:([]int)" + dumpInts(n.Group) + "}")
+		b.WriteString(" Cells:([]int)")
+		ints(n.Group)
+		b.WriteString("}")
 	})
 	b.WriteString(" Entries:(state.ContainerMemoryAssignments)")
-	dumpMap(&b, false, r.Entries, func(containers map[string][]Block) {
-		dumpMap(&b, containers == nil, containers, func(blocks []Block) {
-			if blocks == nil {
-				b.WriteString("<nil>")
-				return
-			}
-			b.WriteByte('[')
-			for i, block := range blocks {
-				if i > 0 {
-					b.WriteByte(' ')
-				}
-				fmt.Fprintf(&b, "{NUMAAffinity:([]int)%s Type:(v1.ResourceName)%s Size:(uint64)%d}", dumpInts(block.Nodes), block.Type, block.Size)
-			}
-			b.WriteByte(']')
+	checkpoint.DumpMap(&b, r.Entries, func(containers map[string][]Block) {
+		checkpoint.DumpMap(&b, containers, func(blocks []Block) {
+			checkpoint.DumpList(&b, blocks, func(block Block) {
+				b.WriteString("{NUMAAffinity:([]int)")
+				ints(block.Nodes)
+				fmt.Fprintf(&b, " Type:(v1.ResourceName)%s Size:(uint64)%d}", block.Type, block.Size)
+			})
 		})
 	})
 	b.WriteString(" Checksum:(checksum.Checksum)0}")
 	return b.String()
 }
 
-func dumpMap[K interface{ ~int | ~string }, V any](b *strings.Builder, none bool, m map[K]V, value func(V)) {
-	if none {
-		b.WriteString("<nil>")
-		return
-	}
-	b.WriteString("map[")
-	for i, key := range slices.Sorted(maps.Keys(m)) {
-		if i > 0 {
-			b.WriteByte(' ')
-		}
-		fmt.Fprintf(b, "%v:", key)
-		value(m[key])
-	}
-	b.WriteByte(']')
-}
-
-func dumpInts(list []int) string {
-	if list == nil {
-		return "<nil>"
-	}
-	return fmt.Sprint(list)
-}
+// Sum implements checkpoint.KubeletRecord.
+func (r *record) Sum() *uint64 { return &r.Checksum }
 
 // encode returns the checkpoint in the kubelet's format.
 func (s checkpointState) encode() []byte {
-	r := record{PolicyName: string(s.Policy), MachineState: s.Nodes}
+	r := record{PolicyName: string(s.Policy), MachineState: s.Nodes, Entries: map[string]map[string][]Block{}}
 	if r.MachineState == nil {
 		r.MachineState = machineMemory{}
 	}
@@ -107,33 +78,25 @@ func (s checkpointState) encode() []byte {
 		if len(containers) == 0 {
 			continue
 		}
-		if r.Entries == nil {
-			r.Entries = map[string]map[string][]Block{}
-		}
 		r.Entries[string(uid)] = containers
 	}
-	r.Checksum = state.Checksum(r.dump())
-	data, _ := json.Marshal(r) // cannot fail
-	return data
+	return checkpoint.EncodeKubelet(&r)
 }
 
-// decode parses a checkpoint of encode or of a kubelet; otherwise it returns errCorrupt.
+// decode parses a checkpoint of encode or of a kubelet; otherwise it returns ErrKubelet.
 func decode(data []byte) (checkpointState, error) {
-	var r record
-	if err := json.Unmarshal(data, &r); err != nil {
-		return checkpointState{}, fmt.Errorf("%w: %w", errCorrupt, err)
-	}
-	if sum := state.Checksum(r.dump()); sum != r.Checksum {
-		return checkpointState{}, fmt.Errorf("%w: checksum is %d and should be %d", errCorrupt, sum, r.Checksum)
+	r := record{Entries: map[string]map[string][]Block{}}
+	if err := checkpoint.DecodeKubelet(data, &r); err != nil {
+		return checkpointState{}, err
 	}
 	s := checkpointState{Policy: Policy(r.PolicyName), Nodes: r.MachineState, Assigned: assignedBlocks{}}
 	for id, n := range s.Nodes {
 		if n == nil || n.Memory == nil {
-			return checkpointState{}, fmt.Errorf("%w: NUMA node %d has no memory map", errCorrupt, id)
+			return checkpointState{}, fmt.Errorf("%w: NUMA node %d has no memory map", checkpoint.ErrKubelet, id)
 		}
 		for kind, t := range n.Memory {
 			if t == nil {
-				return checkpointState{}, fmt.Errorf("%w: NUMA node %d has no table for %s", errCorrupt, id, kind)
+				return checkpointState{}, fmt.Errorf("%w: NUMA node %d has no table for %s", checkpoint.ErrKubelet, id, kind)
 			}
 		}
 	}

@@ -6,7 +6,6 @@
 // A [Store] contains one checkpoint, as bytes. [File] stores it in a file that is
 // replaced atomically; [Memory] stores it for the lifetime of the process; programs may
 // implement others. [Restore] and [Replace] handle checkpoints that cannot be used.
-// [Checksum] is the checksum of the kubelet's checkpoint files.
 //
 // # Usage
 //

@@ -3,7 +3,6 @@ package state
 import (
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"io"
 	"io/fs"
 	"log/slog"
@@ -106,14 +105,6 @@ func (m *Memory) Keep() error {
 }
 
 func (m *Memory) String() string { return "memory" }
-
-// Checksum returns the checksum in the kubelet's checkpoint files: 32-bit FNV-1a of the
-// text representation of the checkpoint.
-func Checksum(dump string) uint64 {
-	h := fnv.New32a()
-	_, _ = io.WriteString(h, dump)
-	return uint64(h.Sum32())
-}
 
 // Restore decodes the checkpoint of a store. found is false if there is none. A
 // checkpoint that cannot be read or decoded is logged and moved aside, and the zero value

@@ -1,5 +1,5 @@
-// Package checkpoint stores small records in files: JSON with a checksum. A file contains the last
-// complete record, whenever the process or the machine stops.
+// Package checkpoint stores small records in files: JSON with a checksum, also in the formats of a
+// kubelet. A file contains the last complete record, whenever the process or the machine stops.
 package checkpoint
 
 import (
