@@ -5,7 +5,6 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
@@ -14,7 +13,6 @@ import (
 	"log/slog"
 	"math/big"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"sync"
@@ -360,25 +358,9 @@ func TestNewConnectionsShowTheCertificateOfTheMoment(t *testing.T) {
 	require.NoError(t, certs.Bootstrap(t.Context(), cfg))
 
 	var seen []string
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	rotation, get := withServer(t, cfg, func(r *http.Request) {
 		seen = append(seen, r.TLS.PeerCertificates[0].Subject.CommonName+" "+r.RemoteAddr)
-	}))
-	server.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}
-	server.StartTLS()
-	defer server.Close()
-	base, err := clientcmd.BuildConfigFromFlags("", cfg.Kubeconfig)
-	require.NoError(t, err)
-	base.Host, base.CAData = server.URL, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	rotation, err := certs.NewRotation(base, cfg)
-	require.NoError(t, err)
-	client, err := rest.HTTPClientFor(rotation.Config())
-	require.NoError(t, err)
-	get := func() {
-		t.Helper()
-		res, err := client.Get(server.URL)
-		require.NoError(t, err)
-		require.NoError(t, res.Body.Close())
-	}
+	})
 	get()
 	get()
 	rotation.CloseConnections()

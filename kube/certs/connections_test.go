@@ -17,6 +17,29 @@ import (
 	"github.com/kubeparts/kubeparts/kube/certs"
 )
 
+// withServer starts a server that requires a client certificate and calls serve. It returns the rotation
+// of the certificate of cfg, and a function that sends a request with that certificate.
+func withServer(t *testing.T, cfg certs.Config, serve func(r *http.Request)) (rotation *certs.Rotation, get func()) {
+	t.Helper()
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { serve(r) }))
+	server.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	base, err := clientcmd.BuildConfigFromFlags("", cfg.Kubeconfig)
+	require.NoError(t, err)
+	base.Host, base.CAData = server.URL, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	rotation, err = certs.NewRotation(base, cfg)
+	require.NoError(t, err)
+	client, err := rest.HTTPClientFor(rotation.Config())
+	require.NoError(t, err)
+	return rotation, func() {
+		t.Helper()
+		res, err := client.Get(server.URL)
+		require.NoError(t, err)
+		require.NoError(t, res.Body.Close())
+	}
+}
+
 // A connection would be used with the old certificate until it has expired, and longer.
 func TestARenewalClosesTheConnectionsOfTheOldCertificate(t *testing.T) {
 	s := newSigner(t)
@@ -27,25 +50,9 @@ func TestARenewalClosesTheConnectionsOfTheOldCertificate(t *testing.T) {
 	require.NoError(t, certs.Bootstrap(t.Context(), cfg))
 
 	var serials, addrs []string
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	rotation, get := withServer(t, cfg, func(r *http.Request) {
 		serials, addrs = append(serials, r.TLS.PeerCertificates[0].SerialNumber.String()), append(addrs, r.RemoteAddr)
-	}))
-	server.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}
-	server.StartTLS()
-	defer server.Close()
-	base, err := clientcmd.BuildConfigFromFlags("", cfg.Kubeconfig)
-	require.NoError(t, err)
-	base.Host, base.CAData = server.URL, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	rotation, err := certs.NewRotation(base, cfg)
-	require.NoError(t, err)
-	client, err := rest.HTTPClientFor(rotation.Config())
-	require.NoError(t, err)
-	get := func() {
-		t.Helper()
-		res, err := client.Get(server.URL)
-		require.NoError(t, err)
-		require.NoError(t, res.Body.Close())
-	}
+	})
 	get()
 	s.mu.Lock()
 	s.life = 24 * time.Hour
