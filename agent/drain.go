@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -18,9 +17,6 @@ const (
 	listRetry    = time.Second // between two attempts to list the pods
 )
 
-// errRunReturned is the cause of an error of Drain if the agent stops meanwhile.
-var errRunReturned = errors.New("Run has returned")
-
 // Drain stops the sources, terminates every pod that has a worker or that the
 // runtime lists, each with its own grace period, and delivers the last statuses. It
 // returns nil when all pods have terminated and were cleaned up. Run must be running, or be
@@ -33,15 +29,15 @@ var errRunReturned = errors.New("Run has returned")
 // delivered within 5 seconds.
 //
 // If ctx is done Drain returns an error that wraps the cause. After an error the pods
-// that are left continue to terminate while Run runs. It returns an error if Run
-// returns first. It may be called again.
+// that are left continue to terminate while Run runs. It returns podworker.ErrRunReturned
+// if Run returns first. It may be called again.
 func (a *Agent) Drain(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() {
 		select {
 		case <-a.ended:
-			cancel(errRunReturned)
+			cancel(podworker.ErrRunReturned)
 		case <-ctx.Done():
 		}
 	}()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/podsource"
+	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
@@ -194,6 +195,6 @@ func TestDrainFailsIfTheAgentStopsMeanwhile(t *testing.T) {
 		n.source.Set(newPod("web"))
 		synctest.Wait()
 		time.AfterFunc(time.Second, func() { _ = n.stop() })
-		assert.ErrorContains(t, n.Drain(t.Context()), "Run has returned")
+		assert.ErrorIs(t, n.Drain(t.Context()), podworker.ErrRunReturned)
 	})
 }

@@ -1,6 +1,7 @@
 package cm
 
 import (
+	"fmt"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -62,6 +63,19 @@ const (
 	ReserveTiered             // memory.min for Guaranteed pods, memory.low for Burstable ones
 	ReserveAll                // memory.min for both
 )
+
+// String returns "none", "tiered" or "all".
+func (r Reservation) String() string {
+	switch r {
+	case ReserveNone:
+		return "none"
+	case ReserveTiered:
+		return "tiered"
+	case ReserveAll:
+		return "all"
+	}
+	return fmt.Sprintf("Reservation(%d)", int(r))
+}
 
 func (p Policy) period() int64 {
 	if p.CPUPeriod <= 0 {

@@ -41,7 +41,7 @@ func formatBytes(n uint64) string {
 func (m *Manager) consumers(ctx context.Context, report *Report) []Consumer {
 	var consumers []Consumer
 	var images uint64
-	for _, class := range []string{classInUse, classPinned, classKept, classTooYoung, classJustUsed} {
+	for _, class := range []Class{ClassInUse, ClassPinned, ClassKept, ClassTooYoung, ClassJustUsed} {
 		var sum uint64
 		for i := range report.Plan.Decisions {
 			if d := &report.Plan.Decisions[i]; d.Class == class {
@@ -50,7 +50,7 @@ func (m *Manager) consumers(ctx context.Context, report *Report) []Consumer {
 		}
 		if sum > 0 {
 			images += sum
-			consumers = append(consumers, Consumer{"images " + class, sum})
+			consumers = append(consumers, Consumer{"images " + string(class), sum})
 		}
 	}
 	counted := images

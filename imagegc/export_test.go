@@ -5,12 +5,9 @@ import "context"
 // Unexported identifiers that external tests use.
 const DefaultMinAge = defaultMinAge
 
-type ShortageError = shortageError
-
 var (
-	Detect      = detect
-	ErrNotReady = errNotReady
-	StatFS      = statFS
+	Detect = detect
+	StatFS = statFS
 )
 
 // Acquire holds images by name.

@@ -30,7 +30,7 @@ func TestNothingIsRemovedBeforeAllPodsAreKnown(t *testing.T) {
 		assert.True(t, w.has("a:1"), "after a restart of the machine nothing runs yet")
 		assert.Empty(t, w.emitted(), "which is no failure")
 		_, err := m.DeleteUnused(t.Context())
-		require.ErrorIs(t, err, imagegc.ErrNotReady)
+		require.ErrorIs(t, err, imagegc.ErrNotSynced)
 		ready.Store(true)
 		freed, err := m.DeleteUnused(t.Context())
 		require.NoError(t, err)

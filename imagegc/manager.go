@@ -186,7 +186,7 @@ func (m *Manager) Run(ctx context.Context) error {
 		err := m.once(ctx)
 		m.report(err, ctx.Err() != nil)
 		period := m.cfg.Period
-		if errors.Is(err, errNotReady) {
+		if errors.Is(err, ErrNotSynced) {
 			period = min(period, notReadyPeriod)
 		}
 		timer := time.NewTimer(max(period-time.Since(began), 0))
@@ -218,7 +218,7 @@ func (m *Manager) once(ctx context.Context) error {
 // consecutive failure on it records an event (rule ig-3).
 func (m *Manager) report(err error, ended bool) {
 	switch {
-	case ended || errors.Is(err, errNotReady):
+	case ended || errors.Is(err, ErrNotSynced):
 	case err == nil:
 		if m.failures > 0 {
 			m.cfg.Logger.Info("Image garbage collection recovered", "failures", m.failures)

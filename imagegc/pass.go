@@ -12,8 +12,9 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// errNotReady is returned by passes until Config.Pods is synced.
-var errNotReady = errors.New("not all pods of the node are known yet")
+// ErrNotSynced is in the chain of the error of a pass until Config.Pods is synced. Such a pass
+// removes nothing.
+var ErrNotSynced = errors.New("not all pods of the node are known yet")
 
 // A Report describes a pass.
 type Report struct {
@@ -28,22 +29,23 @@ type Report struct {
 	Freed uint64
 }
 
-// A shortageError is the error of a pass that could not free enough space although all
+// A ShortageError is the error of a pass that could not free enough space although all
 // candidates were removed.
-type shortageError struct {
-	Required, Freed uint64 // bytes
+type ShortageError struct {
+	// Required is the number of bytes to free, Freed that of the removed images.
+	Required, Freed uint64
 
 	// Consumers of the space, the largest first; incomplete if some could not be measured.
 	Consumers []Consumer
 }
 
 // message is the message of the kubelet's event.
-func (e *shortageError) message() string {
+func (e *ShortageError) message() string {
 	return fmt.Sprintf("Failed to garbage collect required amount of images. Attempted to free %d bytes, but only found %d bytes eligible to free.", e.Required, e.Freed)
 }
 
 // Error returns the kubelet's message and the consumers of the space.
-func (e *shortageError) Error() string {
+func (e *ShortageError) Error() string {
 	if len(e.Consumers) == 0 {
 		return "imagegc: " + e.message()
 	}
@@ -53,7 +55,8 @@ func (e *shortageError) Error() string {
 // Collect makes one pass: it lists the images and their users, removes aged and denied images
 // and, if the file system is too full, candidates until it is not. It blocks while another
 // pass is in progress. The failure of one part does not prevent the others; the error joins
-// theirs.
+// theirs. It returns [ErrNotSynced] until Config.Pods is synced, and a [*ShortageError] if all
+// candidates were removed and the file system is still too full.
 func (m *Manager) Collect(ctx context.Context) (Report, error) { return m.pass(ctx, false) }
 
 // DeleteUnused makes a pass that removes all candidates regardless of the thresholds, and
@@ -116,7 +119,7 @@ func (m *Manager) pass(ctx context.Context, all bool) (report Report, err error)
 		return report, err
 	}
 	if !synced {
-		return report, fmt.Errorf("imagegc: %w", errNotReady)
+		return report, fmt.Errorf("imagegc: %w", ErrNotSynced)
 	}
 	space, spaceErr := m.space(ctx)
 	report.Plan, err = m.inputs(space, began, all).Plan()

@@ -53,26 +53,29 @@ type Inputs struct {
 	Now time.Time
 }
 
-// The values of Decision.Class. Images that are kept have one of the first five.
+// A Class of an image determines whether it is removed. Images of the first five classes are
+// kept. The zero value is no class.
+type Class string
+
+// The classes of images.
 const (
-	classInUse     = "in use"
-	classPinned    = "pinned"
-	classKept      = "kept"
-	classTooYoung  = "too young"
-	classJustUsed  = "just used"
-	classCandidate = "candidate" // removed in rank order if space is needed
-	classAged      = "aged"      // removed
-	classDenied    = "denied"    // removed
+	ClassInUse     Class = "in use"    // a container uses it, or a pod that starts
+	ClassPinned    Class = "pinned"    // by the runtime
+	ClassKept      Class = "kept"      // by Policy.Keep or Policy.KeepTags
+	ClassTooYoung  Class = "too young" // detected less than Policy.MinAge ago
+	ClassJustUsed  Class = "just used" // in use at the beginning of this pass
+	ClassCandidate Class = "candidate" // removed in rank order if space is needed
+	ClassAged      Class = "aged"      // removed: unused for Policy.MaxAge
+	ClassDenied    Class = "denied"    // removed: matches Policy.Deny
 )
 
 // A Decision is the decision on one image.
 type Decision struct {
 	Record Record
 
-	// Class is "in use", "pinned", "kept", "too young" or "just used" if the image is
-	// kept; "candidate" if it is removed in rank order when space is needed; "aged" or
-	// "denied" if it is removed in any case.
-	Class string
+	// Class determines whether the image is kept, removed in any case, or removed when space
+	// is needed.
+	Class Class
 
 	// Reason is the reason for the class. May be empty.
 	Reason string
@@ -146,7 +149,7 @@ func (in Inputs) Plan() (Plan, error) {
 		switch {
 		case groupOf(d.Class) == unconditional:
 			d.Remove = true
-		case d.Class == classCandidate && need > 0:
+		case d.Class == ClassCandidate && need > 0:
 			d.Remove = true
 		default:
 			continue
@@ -209,11 +212,11 @@ const (
 )
 
 // groupOf returns the group of a class.
-func groupOf(class string) int {
+func groupOf(class Class) int {
 	switch class {
-	case classAged, classDenied:
+	case ClassAged, ClassDenied:
 		return unconditional
-	case classCandidate:
+	case ClassCandidate:
 		return candidate
 	default:
 		return kept
@@ -233,29 +236,29 @@ func defaultRank(a, b *Record) (order int, reason string) {
 }
 
 // classify returns the class of one image, and the reason.
-func classify(r *Record, p *Policy, newest map[string]string, since, now time.Time) (class, reason string) {
+func classify(r *Record, p *Policy, newest map[string]string, since, now time.Time) (class Class, reason string) {
 	if len(r.Users) > 0 {
 		const few = 3
 		users := strings.Join(r.Users[:min(few, len(r.Users))], ", ")
 		if more := len(r.Users) - few; more > 0 {
 			users += fmt.Sprintf(" and %d more", more)
 		}
-		return classInUse, "by " + users
+		return ClassInUse, "by " + users
 	}
 	if r.Image.Pinned {
-		return classPinned, "by the runtime"
+		return ClassPinned, "by the runtime"
 	}
 	if pattern, ok := firstMatch(r, p.Keep); ok {
-		return classKept, fmt.Sprintf("as %q", pattern)
+		return ClassKept, fmt.Sprintf("as %q", pattern)
 	}
 	if pattern, ok := firstMatch(r, p.Deny); ok {
-		return classDenied, fmt.Sprintf("as %q", pattern)
+		return ClassDenied, fmt.Sprintf("as %q", pattern)
 	}
 	if repo, ok := newest[r.key()]; ok {
-		return classKept, fmt.Sprintf("among the last %d of %s", p.KeepTags, repo)
+		return ClassKept, fmt.Sprintf("among the last %d of %s", p.KeepTags, repo)
 	}
 	if !r.LastUsed.Before(now) {
-		return classJustUsed, ""
+		return ClassJustUsed, ""
 	}
 	// The age of an image that was never used starts with its detection.
 	unused := now.Sub(later(r.LastUsed, r.FirstDetected))
@@ -264,15 +267,15 @@ func classify(r *Record, p *Policy, newest map[string]string, since, now time.Ti
 		if pattern != "" {
 			reason += fmt.Sprintf(" of %q", pattern)
 		}
-		return classAged, reason
+		return ClassAged, reason
 	}
 	if age := now.Sub(r.FirstDetected); age < p.MinAge {
-		return classTooYoung, fmt.Sprintf("detected %v ago, less than %v", age.Round(time.Second), p.MinAge)
+		return ClassTooYoung, fmt.Sprintf("detected %v ago, less than %v", age.Round(time.Second), p.MinAge)
 	}
 	if r.LastUsed.IsZero() {
-		return classCandidate, "never used"
+		return ClassCandidate, "never used"
 	}
-	return classCandidate, fmt.Sprintf("unused for %v", now.Sub(r.LastUsed).Round(time.Second))
+	return ClassCandidate, fmt.Sprintf("unused for %v", now.Sub(r.LastUsed).Round(time.Second))
 }
 
 func later(a, b time.Time) time.Time {

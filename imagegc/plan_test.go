@@ -203,11 +203,11 @@ func TestAPlanKeepsItsInvariants(t *testing.T) {
 			var a, b []string
 			for _, d := range plan.Decisions {
 				if d.Record.Image.ID != gone {
-					a = append(a, d.Record.Image.ID+" "+d.Class)
+					a = append(a, d.Record.Image.ID+" "+string(d.Class))
 				}
 			}
 			for _, d := range other.Decisions {
-				b = append(b, d.Record.Image.ID+" "+d.Class)
+				b = append(b, d.Record.Image.ID+" "+string(d.Class))
 			}
 			require.Equal(t, a, b, "seed %d", seed)
 		}

@@ -69,7 +69,7 @@ func TestAnUnreadableCheckpointIsReportedAndImagesAreNew(t *testing.T) { // ig-6
 	cfg.Hooks.Failed = func(err error) { told = append(told, err) }
 	plan, err := newManager(t, cfg).DryRun(t.Context())
 	require.NoError(t, err)
-	assert.Equal(t, "too young", plan.Decisions[0].Class)
+	assert.Equal(t, imagegc.ClassTooYoung, plan.Decisions[0].Class)
 	require.Len(t, told, 1)
 	assert.ErrorContains(t, told[0], path)
 

@@ -24,7 +24,7 @@ func (w *remover) removeUnconditional(ctx context.Context) error {
 	var errs []error
 	for i := range w.report.Plan.Decisions {
 		d := &w.report.Plan.Decisions[i]
-		if d.Class != classAged && d.Class != classDenied {
+		if d.Class != ClassAged && d.Class != ClassDenied {
 			break
 		}
 		if _, err := w.remove(ctx, d); err != nil {
@@ -49,7 +49,7 @@ func (w *remover) removeForSpace(ctx context.Context, all bool) error {
 	var errs []error
 	for i := range plan.Decisions {
 		d := &plan.Decisions[i]
-		if d.Class != classCandidate {
+		if d.Class != ClassCandidate {
 			continue
 		}
 		if !all && w.enough(plan) {
@@ -70,7 +70,7 @@ func (w *remover) removeForSpace(ctx context.Context, all bool) error {
 	case all || w.enough(plan):
 		return nil
 	}
-	shortage := &shortageError{Required: plan.Free, Freed: freed}
+	shortage := &ShortageError{Required: plan.Free, Freed: freed}
 	w.m.event("FreeDiskSpaceFailed", shortage.message())
 	shortage.Consumers = w.m.consumers(ctx, w.report)
 	return shortage
@@ -135,11 +135,11 @@ func (w *remover) remove(ctx context.Context, d *Decision) (removed bool, err er
 }
 
 // metricReason returns the label of the kubelet's metric; "denied" is an addition.
-func metricReason(class string) string {
+func metricReason(class Class) string {
 	switch class {
-	case classAged:
+	case ClassAged:
 		return "age"
-	case classDenied:
+	case ClassDenied:
 		return "denied"
 	default:
 		return "space"

@@ -2,8 +2,8 @@ package pleg
 
 import "time"
 
-// The states of the event confidence: whether the events of a runtime.Watcher announce all
-// changes. It determines the period of lists: in all but confidenceTrusted the runtime is listed
+// Confidence is the event confidence: whether the events of a runtime.Watcher announce all
+// changes. It determines the period of lists: in all but ConfidenceTrusted the runtime is listed
 // every Config.Period.
 //
 //	none ──┬─ stream open, no change was missed ─────────────────────► trusted
@@ -14,20 +14,23 @@ import "time"
 //	   │                                       │  └─ a change was not ──┘   │
 //	   │                                       │     announced              │
 //	   └─────── stream broke ──────────────────┴────────────────────────────┘
+type Confidence string
+
+// The states of the event confidence. A Generator begins with ConfidenceNone.
 const (
-	// confidenceNone: the Runtime is no runtime.Watcher, or its stream has not opened yet.
-	confidenceNone = "none"
+	// ConfidenceNone: the Runtime is no runtime.Watcher, or its stream has not opened yet.
+	ConfidenceNone Confidence = "none"
 
-	// confidenceBroken: the stream broke, or was closed because it was silent, and is being
+	// ConfidenceBroken: the stream broke, or was closed because it was silent, and is being
 	// opened again.
-	confidenceBroken = "broken"
+	ConfidenceBroken Confidence = "broken"
 
-	// confidenceUnproven: the stream is open, but did not announce a change, and since then
+	// ConfidenceUnproven: the stream is open, but did not announce a change, and since then
 	// neither announced enough changes nor was the node quiet for long enough.
-	confidenceUnproven = "unproven"
+	ConfidenceUnproven Confidence = "unproven"
 
-	// confidenceTrusted: the events announced all changes. The period is Config.MaxPeriod.
-	confidenceTrusted = "trusted"
+	// ConfidenceTrusted: the events announced all changes. The period is Config.MaxPeriod.
+	ConfidenceTrusted Confidence = "trusted"
 )
 
 const (
@@ -59,7 +62,7 @@ const (
 type confidence struct {
 	min, max time.Duration // limits of period
 
-	state string
+	state Confidence
 
 	open    bool      // a Watch is in progress
 	opened  time.Time // when it began
@@ -74,13 +77,13 @@ type confidence struct {
 }
 
 func newConfidence(min, max time.Duration) confidence {
-	return confidence{min: min, max: max, state: confidenceNone, needed: 1}
+	return confidence{min: min, max: max, state: ConfidenceNone, needed: 1}
 }
 
 // period returns the time from the end of a list to the start of the next. Changes from before the
 // stream was open have no events, so it is short until a list includes them.
 func (t *confidence) period() time.Duration {
-	if t.state == confidenceTrusted && t.covered {
+	if t.state == ConfidenceTrusted && t.covered {
 		return t.max
 	}
 	return t.min
@@ -93,7 +96,7 @@ func (t *confidence) streamBegan(now time.Time) {
 }
 
 // streamEnded records that the Watch returned, or that the runtime does not support it.
-func (t *confidence) streamEnded(into string) {
+func (t *confidence) streamEnded(into Confidence) {
 	t.open, t.covered, t.state, t.announcedCount = false, false, into, 0
 }
 
@@ -105,11 +108,11 @@ func (t *confidence) eventReceived(now time.Time) {
 
 // streamWorks records that the stream is open.
 func (t *confidence) streamWorks() {
-	if !t.open || t.state != confidenceNone && t.state != confidenceBroken {
+	if !t.open || t.state != ConfidenceNone && t.state != ConfidenceBroken {
 		return
 	}
-	if t.state = confidenceTrusted; t.needed > 1 {
-		t.state = confidenceUnproven
+	if t.state = ConfidenceTrusted; t.needed > 1 {
+		t.state = ConfidenceUnproven
 	}
 }
 
@@ -123,17 +126,17 @@ func (t *confidence) covers(since time.Time) bool {
 func (t *confidence) announced(now time.Time) {
 	t.announcedCount++
 	t.lastChange = now
-	if t.state == confidenceUnproven && t.announcedCount >= t.needed {
-		t.state = confidenceTrusted
+	if t.state == ConfidenceUnproven && t.announcedCount >= t.needed {
+		t.state = ConfidenceTrusted
 	}
 }
 
 // missed records a change that no event announced, and reports whether the events were
 // trusted until now.
 func (t *confidence) missed(now time.Time) bool {
-	was := t.state == confidenceTrusted
+	was := t.state == ConfidenceTrusted
 	if was {
-		t.state = confidenceUnproven
+		t.state = ConfidenceUnproven
 	}
 	t.announcedCount, t.needed, t.lastChange, t.halved = 0, min(2*t.needed, maxNeeded), now, now
 	return was
@@ -173,9 +176,9 @@ func (t *confidence) listed(began, now time.Time, clean bool) {
 	}
 	switch {
 	case !clean:
-	case t.state == confidenceUnproven && now.Sub(t.lastChange) >= t.quiet():
-		t.state = confidenceTrusted
-	case t.state == confidenceTrusted && now.Sub(t.halved) >= t.max:
+	case t.state == ConfidenceUnproven && now.Sub(t.lastChange) >= t.quiet():
+		t.state = ConfidenceTrusted
+	case t.state == ConfidenceTrusted && now.Sub(t.halved) >= t.max:
 		t.needed, t.halved = max(1, t.needed/2), now // missed changes of long ago do not count
 	}
 }

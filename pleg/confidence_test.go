@@ -94,7 +94,7 @@ func TestAnOpenStreamIsTrustedFromTheStart(t *testing.T) { // pleg-33
 		began := time.Now()
 		defer run(t, w.Generator)()
 		time.Sleep(time.Second + betweenLists)
-		assert.Equal(t, "trusted", w.Health().Confidence, "it has missed nothing so far")
+		assert.Equal(t, pleg.ConfidenceTrusted, w.Health().Confidence, "it has missed nothing so far")
 		inspections := w.inspected("old7")
 		time.Sleep(30 * time.Minute)
 		var at []time.Duration
@@ -129,7 +129,7 @@ func TestABulkOfChangesIsFollowedByAList(t *testing.T) {
 		assert.Zero(t, w.listsIn(20*time.Second))
 		assert.Equal(t, 1, w.listsIn(20*time.Second), "30 s after the last one")
 		assert.Zero(t, w.listsIn(4*time.Minute))
-		assert.Equal(t, "trusted", w.Health().Confidence)
+		assert.Equal(t, pleg.ConfidenceTrusted, w.Health().Confidence)
 	})
 }
 
@@ -144,7 +144,7 @@ func TestAReopenedStreamIsNotTrustedBeforeAList(t *testing.T) {
 		synctest.Wait()
 		w.start("u", "c")
 		w.hinted("other", func() { w.start("other", "c") })
-		assert.Equal(t, "trusted", w.Health().Confidence)
+		assert.Equal(t, pleg.ConfidenceTrusted, w.Health().Confidence)
 		assert.Equal(t, time.Second, w.Health().Period)
 		time.Sleep(1100 * time.Millisecond)
 		assert.Contains(t, w.l.take(), "u ContainerStarted c")
@@ -165,10 +165,10 @@ func TestAQuietNodeTrustsItsEventsAgain(t *testing.T) {
 			w.RequestRelist("u")
 			time.Sleep(eventDelay)
 			synctest.Wait()
-			assert.NotEqual(t, "trusted", w.Health().Confidence)
+			assert.NotEqual(t, pleg.ConfidenceTrusted, w.Health().Confidence)
 			assert.InDelta(t, quiet.Seconds(), w.listsIn(quiet-2*time.Second), 35, "one per second, but for the pause of the stream")
 			time.Sleep(4 * time.Second)
-			assert.Equal(t, "trusted", w.Health().Confidence)
+			assert.Equal(t, pleg.ConfidenceTrusted, w.Health().Confidence)
 			assert.Zero(t, w.listsIn(time.Minute))
 		}
 	})
@@ -180,7 +180,7 @@ func TestAFixedPeriodStays(t *testing.T) {
 		defer run(t, w.Generator)()
 		time.Sleep(5 * time.Second)
 		w.hinted("u", func() { w.start("u", "c") })
-		assert.Equal(t, "trusted", w.Health().Confidence)
+		assert.Equal(t, pleg.ConfidenceTrusted, w.Health().Confidence)
 		assert.Equal(t, 30, w.listsIn(time.Minute))
 	})
 }
@@ -210,12 +210,12 @@ func TestHintsThatAreLostSilentlyAreNoticed(t *testing.T) { // lq-5, pleg-41: on
 				find(t, w)
 				synctest.Wait()
 				assert.Contains(t, w.l.take(), "u ContainerStarted c")
-				assert.Equal(t, "trusted", w.Health().Confidence, "the hint may be on its way")
+				assert.Equal(t, pleg.ConfidenceTrusted, w.Health().Confidence, "the hint may be on its way")
 
 				time.Sleep(eventDelay)
 				synctest.Wait()
 				h := w.Health()
-				assert.Equal(t, "broken", h.Confidence, "a stream that says nothing is opened again")
+				assert.Equal(t, pleg.ConfidenceBroken, h.Confidence, "a stream that says nothing is opened again")
 				assert.Equal(t, time.Second, h.Period)
 				w.l.take()
 				w.exit("u", "c")
@@ -245,7 +245,7 @@ func TestAHintMayBeLateByAPeriod(t *testing.T) {
 		time.Sleep(900 * time.Millisecond)
 		w.hints <- "u"
 		time.Sleep(10 * time.Second)
-		assert.Equal(t, "trusted", w.Health().Confidence)
+		assert.Equal(t, pleg.ConfidenceTrusted, w.Health().Confidence)
 		assert.Equal(t, []string{"u ContainerStarted c"}, w.l.take())
 	})
 }
@@ -284,7 +284,7 @@ func TestConfidenceIsRegained(t *testing.T) { // lq-4
 			w.start("u", fmt.Sprint("lost", round))
 			w.RequestRelist("u")
 			time.Sleep(eventDelay + time.Second)
-			require.NotEqual(t, "trusted", w.Health().Confidence)
+			require.NotEqual(t, pleg.ConfidenceTrusted, w.Health().Confidence)
 		}
 	})
 }
@@ -299,7 +299,7 @@ func TestAStreamThatBreaksFallsBackAtOnce(t *testing.T) { // pleg-34
 		synctest.Wait()
 		assert.Equal(t, []string{"u ContainerStarted c"}, w.l.take(), "there is a list at once")
 		h := w.Health()
-		assert.Equal(t, "broken", h.Confidence)
+		assert.Equal(t, pleg.ConfidenceBroken, h.Confidence)
 		assert.ErrorIs(t, h.WatchErr, errRefused)
 		assert.Contains(t, h.String(), "event stream broken (refused)")
 		assert.Equal(t, 2, w.listsIn(10*time.Second), "after 1 s, and when it has been open for 1 s")
@@ -323,7 +323,7 @@ func TestHintsWithABacklogAreNotLost(t *testing.T) {
 			w.hints <- types.UID(fmt.Sprint("u", i))
 		}
 		time.Sleep(10 * time.Second)
-		assert.Equal(t, "trusted", w.Health().Confidence)
+		assert.Equal(t, pleg.ConfidenceTrusted, w.Health().Confidence)
 
 		w.start("v", "c")
 		w.RequestRelist("v")
@@ -331,12 +331,12 @@ func TestHintsWithABacklogAreNotLost(t *testing.T) {
 			time.Sleep(time.Second - time.Millisecond)
 			w.hints <- "u0"
 		}
-		assert.Equal(t, "trusted", w.Health().Confidence)
+		assert.Equal(t, pleg.ConfidenceTrusted, w.Health().Confidence)
 		for range 5 {
 			time.Sleep(time.Second - time.Millisecond)
 			w.hints <- "u0"
 		}
-		assert.Equal(t, "unproven", w.Health().Confidence)
+		assert.Equal(t, pleg.ConfidenceUnproven, w.Health().Confidence)
 		assert.Equal(t, 60, w.listsIn(time.Minute), "who has missed a change has to prove itself")
 	})
 }
@@ -357,7 +357,7 @@ func TestAHundredBrokenStreamsLoseNoExit(t *testing.T) { // pleg-35
 			w.hinted("u", func() { w.remove("u", id) })
 		}
 		w.settle()
-		assert.Equal(t, "trusted", w.Health().Confidence)
+		assert.Equal(t, pleg.ConfidenceTrusted, w.Health().Confidence)
 	})
 }
 
@@ -374,14 +374,14 @@ func TestASilentStreamIsReopened(t *testing.T) {
 		time.Sleep(time.Second) // and opened again after a pause
 		assert.Len(t, w.watched(), 2)
 		w.settle()
-		assert.Equal(t, "trusted", w.Health().Confidence)
+		assert.Equal(t, pleg.ConfidenceTrusted, w.Health().Confidence)
 
 		// A stream that still emits events has only lost one.
 		w.hinted("v", func() { w.start("v", "c") })
 		w.exit("u", "c")
 		w.RequestRelist("u")
 		time.Sleep(10 * time.Second)
-		assert.Equal(t, "unproven", w.Health().Confidence)
+		assert.Equal(t, pleg.ConfidenceUnproven, w.Health().Confidence)
 		assert.Len(t, w.watched(), 2)
 	})
 }
@@ -403,7 +403,7 @@ func TestAHintThatComesTooEarlyIsFollowedByAList(t *testing.T) {
 		assert.Equal(t, 1, w.listsIn(1100*time.Millisecond))
 		assert.Equal(t, []string{"u ContainerDied c", "u ContainerRemoved c"}, w.l.take())
 		time.Sleep(time.Minute)
-		assert.Equal(t, "trusted", w.Health().Confidence)
+		assert.Equal(t, pleg.ConfidenceTrusted, w.Health().Confidence)
 	})
 }
 

@@ -40,7 +40,7 @@ func HealthyBy(g *Generator, now time.Time) error {
 func Trust(g *Generator) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.confidence.state, g.confidence.covered = confidenceTrusted, true
+	g.confidence.state, g.confidence.covered = ConfidenceTrusted, true
 	g.plan.next = time.Now().Add(g.confidence.period())
 	signal(g.planSignal)
 }

@@ -35,14 +35,9 @@ type RelistHealth struct {
 	// Period is how long after a list the next begins.
 	Period time.Duration
 
-	// Confidence is the event confidence: whether the events of a runtime.Watcher announce
-	// all changes. "none": the Runtime is no Watcher, or its stream has not opened yet.
-	// "broken": the stream broke and is being opened again. "unproven": the stream did not
-	// announce a change, and neither announced enough changes since nor was there a
-	// time without changes. "trusted": it announced all changes.
-	//
-	// WatchErr is the last error of the stream; nil if there was none.
-	Confidence string
+	// Confidence is whether the events of a runtime.Watcher announce all changes. WatchErr is
+	// the last error of the stream; nil if there was none.
+	Confidence Confidence
 	WatchErr   error
 
 	// Pods is the number of pods as last read, and Stale how many of their last
@@ -123,9 +118,9 @@ func (h RelistHealth) String() string {
 		add("listed %v ago, next after %v", h.Age, h.Period)
 	}
 	switch {
-	case h.Confidence == confidenceBroken:
+	case h.Confidence == ConfidenceBroken:
 		add("event stream broken (%v)", h.WatchErr)
-	case h.Confidence == confidenceNone:
+	case h.Confidence == ConfidenceNone:
 		add("no events")
 	default:
 		add("events %s", h.Confidence)

@@ -66,7 +66,7 @@ type RelistInfo struct {
 	// Confidence is the event confidence; see RelistHealth. Unannounced is the number of
 	// changes since the previous call of Relisted that no event announced in time while
 	// the stream was open: more than a few indicate that the runtime loses events.
-	Confidence  string
+	Confidence  Confidence
 	Unannounced int
 
 	// Err is why the list failed, or nil.

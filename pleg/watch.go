@@ -78,13 +78,13 @@ func (g *Generator) watch(ctx context.Context, w runtime.Watcher) error {
 	defer g.mu.Unlock()
 	g.reopen = nil
 	if ctx.Err() != nil {
-		g.confidence.streamEnded(confidenceNone)
+		g.confidence.streamEnded(ConfidenceNone)
 		return err
 	}
 	g.watchErr = err
-	into := confidenceBroken
+	into := ConfidenceBroken
 	if errors.Is(err, runtime.ErrUnsupported) {
-		into = confidenceNone
+		into = ConfidenceNone
 	}
 	long := g.confidence.period() > g.cfg.Period
 	g.confidence.streamEnded(into)

@@ -21,8 +21,8 @@ const drainPeriod = 50 * time.Millisecond
 // for the longest grace period of those and 30 seconds more, or if runtime, which
 // reports why the runtime is down, has returned an error for 30 seconds. If runtime
 // is nil, only the first applies. It also returns an error if ctx is done. In these
-// cases the pods continue to terminate. They may keep running if it returns an error
-// because Run returns. It may be called again. Safe for concurrent use.
+// cases the pods continue to terminate. They may keep running if it returns
+// [ErrRunReturned]. It may be called again. Safe for concurrent use.
 func (l *Loop) Drain(ctx context.Context, runtime func() error) error {
 	ticker := time.NewTicker(drainPeriod)
 	defer ticker.Stop()
@@ -34,7 +34,7 @@ func (l *Loop) Drain(ctx context.Context, runtime func() error) error {
 		case left == 0:
 			return nil
 		case ended:
-			return fmt.Errorf("podworker: drain: %d pods left: %w", left, errRunReturned)
+			return fmt.Errorf("podworker: drain: %d pods left: %w", left, ErrRunReturned)
 		}
 		var down error
 		if runtime != nil {
@@ -53,7 +53,9 @@ func (l *Loop) Drain(ctx context.Context, runtime func() error) error {
 	}
 }
 
-var errRunReturned = errors.New("Run has returned")
+// ErrRunReturned is in the chain of the error of [Loop.Drain] if Run of the Workers has returned: the pods that are
+// left are not terminated.
+var ErrRunReturned = errors.New("Run has returned")
 
 // settleAndTerminateAll is terminateAll after settle: a pod that starts again has a worker, and is not between the old one and
 // the new one.

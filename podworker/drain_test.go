@@ -113,7 +113,7 @@ func TestDrainReportsHowManyPodsAreLeft(t *testing.T) {
 
 		began := time.Now()
 		time.AfterFunc(time.Second, stop)
-		assert.ErrorContains(t, loop.Drain(t.Context(), nil), "drain: 1 pods left: Run has returned")
+		assert.ErrorIs(t, loop.Drain(t.Context(), nil), podworker.ErrRunReturned)
 		assert.Less(t, time.Since(began), 2*time.Second)
 		synctest.Wait()
 	})

@@ -40,7 +40,7 @@ func (e Exec) Probe(ctx context.Context, t Target) (Outcome, error) {
 	case len(t.Probe.Exec.Command) == 0:
 		return Outcome{}, errors.New("exec has no command")
 	case e.Runtime == nil:
-		return Outcome{}, errors.New("runtime does not support exec")
+		return Outcome{}, fmt.Errorf("exec: %w", runtime.ErrUnsupported)
 	}
 	command, err := podenv.ExpandLiterals(t.Probe.Exec.Command, t.Container.Env)
 	if err != nil {

@@ -153,5 +153,5 @@ func TestBadInputOfACommandIsNamed(t *testing.T) {
 	_, err = prober.Exec{Runtime: failing}.Probe(t.Context(), prober.Target{Probe: &v1.Probe{}})
 	require.EqualError(t, err, "probe has no exec")
 	_, err = prober.Exec{}.Probe(t.Context(), command("true"))
-	require.EqualError(t, err, "runtime does not support exec")
+	require.ErrorIs(t, err, runtime.ErrUnsupported)
 }

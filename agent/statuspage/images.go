@@ -35,7 +35,7 @@ func imagesOf(plan imagegc.Plan, policy imagegc.Policy) page.Images {
 	var out page.Images
 	removed := 0
 	for _, d := range plan.Decisions {
-		i := page.Image{Name: d.Record.Image.ID, Bytes: d.Record.Image.Size, Goes: d.Remove, Class: d.Class, Why: d.Reason}
+		i := page.Image{Name: d.Record.Image.ID, Bytes: d.Record.Image.Size, Goes: d.Remove, Class: string(d.Class), Why: d.Reason}
 		if names := slices.Concat(d.Record.Image.Tags, d.Record.Image.Digests); len(names) > 0 {
 			i.Name = names[0]
 		}

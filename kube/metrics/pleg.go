@@ -33,9 +33,9 @@ func (p *plegMetrics) declare(s *family.Set) {
 // PLEG returns the hooks of a pleg.Generator.
 func (m *Metrics) PLEG() pleg.Hooks {
 	p := &m.pleg
-	states := map[string]prometheus.Gauge{}
-	for _, s := range []string{"none", "broken", "unproven", "trusted"} {
-		states[s] = p.confidence.WithLabelValues(s)
+	states := map[pleg.Confidence]prometheus.Gauge{}
+	for _, s := range []pleg.Confidence{pleg.ConfidenceNone, pleg.ConfidenceBroken, pleg.ConfidenceUnproven, pleg.ConfidenceTrusted} {
+		states[s] = p.confidence.WithLabelValues(string(s))
 	}
 	return pleg.Hooks{
 		Relisted: func(i pleg.RelistInfo) {

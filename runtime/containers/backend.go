@@ -2,6 +2,7 @@ package containers
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -131,6 +132,19 @@ const (
 	Running
 	Exited
 )
+
+// String returns "queued", "running" or "exited".
+func (p Phase) String() string {
+	switch p {
+	case Queued:
+		return "queued"
+	case Running:
+		return "running"
+	case Exited:
+		return "exited"
+	}
+	return fmt.Sprintf("Phase(%d)", int(p))
+}
 
 // A State is the state of one instance.
 type State struct {

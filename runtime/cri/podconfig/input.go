@@ -1,6 +1,7 @@
 package podconfig
 
 import (
+	"fmt"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -153,6 +154,19 @@ const (
 	ReserveTiered                         // memory.min for guaranteed pods, memory.low for burstable ones
 	ReserveAll                            // memory.min for all pods
 )
+
+// String returns "none", "tiered" or "all".
+func (p MemoryReservationPolicy) String() string {
+	switch p {
+	case ReserveNone:
+		return "none"
+	case ReserveTiered:
+		return "tiered"
+	case ReserveAll:
+		return "all"
+	}
+	return fmt.Sprintf("MemoryReservationPolicy(%d)", int(p))
+}
 
 // Swap configures the swap of containers (rules cm-40 to cm-42).
 type Swap struct {

@@ -105,7 +105,7 @@ func TestIntegrationImagesAreRemovedWhenTheirDiskIsFull(t *testing.T) { // ig-4,
 	for _, d := range plan.Decisions {
 		t.Log(d, d.Record.Image.Size)
 		if slices.Contains(d.Record.Image.Tags, lab.Busybox) {
-			assert.Equal(t, "in use", d.Class)
+			assert.Equal(t, imagegc.ClassInUse, d.Class)
 		}
 	}
 	full, err := space(t.Context())
