@@ -228,11 +228,19 @@ func (a *Agent) Prober() *prober.Manager { return a.probes }
 // Status returns the manager that computes and delivers the statuses.
 func (a *Agent) Status() *status.Manager { return a.statuses }
 
-// Workers returns the pod workers, which terminate pods on request.
-func (a *Agent) Workers() *podworker.Workers { return a.workers }
+// Kill terminates a pod and returns a channel that receives the outcome; see podworker.Workers.Kill.
+// Table.KillAndWait waits for it. It does not block.
+func (a *Agent) Kill(uid types.UID, opts podworker.KillOptions) <-chan podworker.Outcome {
+	return a.workers.Kill(uid, opts)
+}
 
 // Table returns the table of the pods: the desired ones, and the states of their workers.
 func (a *Agent) Table() *podworker.Table { return a.table }
 
-// Loop returns the sync loop, which applies the desired pods to the workers.
-func (a *Agent) Loop() *podworker.Loop { return a.loop }
+// Snapshot returns the state of a pod, with its current step, its error and its next retry; false if
+// the agent has no such pod.
+func (a *Agent) Snapshot(uid types.UID) (podworker.Snapshot, bool) { return a.loop.Snapshot(uid) }
+
+// Healthy returns why the sync loop does not apply changes of pods; nil if it does. The runtime has
+// checks of its own: [pleg.Generator.Healthy] of PLEG, and Health.
+func (a *Agent) Healthy() error { return a.loop.Healthy() }

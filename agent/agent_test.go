@@ -137,7 +137,7 @@ func TestPodsKeepRunningWhenTheAgentStops(t *testing.T) {
 		time.Sleep(time.Hour)
 		assert.Equal(t, []string{"web"}, n.runs(t))
 		assert.EqualError(t, n.Run(t.Context()), "agent: Agent.Run was called before")
-		assert.ErrorContains(t, n.Drain(t.Context()), "Run has returned")
+		assert.ErrorIs(t, n.Drain(t.Context()), podworker.ErrRunReturned)
 
 		next := start(t, agent.Config{Runtime: n.runtime})
 		next.source.Set(newPod("web"))
@@ -200,7 +200,7 @@ func TestAdjustGetsEachConfigurationComplete(t *testing.T) {
 		assert.Empty(t, missing)
 		assert.Positive(t, worked.Load(), "hooks set by Adjust are called")
 		assert.NotNil(t, n.Prober())
-		assert.NotNil(t, n.Workers())
+		assert.NoError(t, n.Healthy())
 		assert.NoError(t, n.Health().Runtime())
 		assert.Len(t, n.Table().Desired(), 1)
 		assert.NoError(t, n.Status().Flush(t.Context()))

@@ -74,7 +74,7 @@ func TestPhaseChangesWaitForNoTick(t *testing.T) { // pleg-32
 		source.Set()
 		time.Sleep(50 * time.Millisecond)
 		synctest.Wait()
-		assert.Empty(t, s.workers.Table().States(), "sync, terminating and terminated are behind it")
+		assert.Empty(t, s.Table().States(), "sync, terminating and terminated are behind it")
 
 		// From running to terminated.
 		job := newTestPod("job", v1.RestartPolicyNever, "serves")

@@ -218,7 +218,7 @@ func (s *scenarios) do(c *script.Command) error {
 		s.pods = slices.Delete(s.pods, at, at+1)
 		s.source.Set(s.pods...)
 	case "evict":
-		s.agent.workers.Kill(uid, podworker.KillOptions{
+		s.agent.Kill(uid, podworker.KillOptions{
 			Evict: true, GracePeriodSeconds: new(int64(1)), Termination: runtime.Termination{Failed: true, Reason: c.Arg(2), Message: c.Arg(3)},
 		})
 	case "exit":

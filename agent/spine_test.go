@@ -38,7 +38,7 @@ type spine struct {
 	sink    *status.MemorySink
 	changes *pleg.Generator
 	health  *agent.RuntimeHealth
-	workers *podworker.Workers
+	sync    podsource.Sink // the sync loop
 	stop    func() error
 }
 
@@ -59,10 +59,10 @@ func newSpineOf(t testing.TB, rt *runtimetest.Runtime, sources map[string]podsou
 		Adjust: []agent.Adjust{{Workers: func(c *podworker.Config) {
 			c.Hooks = hooks
 			c.Jitter = func(_ types.UID, d time.Duration) time.Duration { return d } // scenarios have exact times
-		}}},
+		}, Merge: func(c *podsource.MergeConfig) { s.sync = c.Sink }}},
 	})
 	require.NoError(t, err)
-	s.changes, s.health, s.workers = s.PLEG(), s.Health(), s.Workers()
+	s.changes, s.health = s.PLEG(), s.Health()
 	ctx, cancel := context.WithCancel(t.Context())
 	ran := make(chan error, 1)
 	go func() { ran <- s.Run(ctx) }()
@@ -144,7 +144,7 @@ func TestSpineTakesPodsFromSourceToSink(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, pods, 1, "a removed pod leaves nothing behind")
 		assert.EqualValues(t, "uid-web", pods[0].UID)
-		assert.Len(t, s.workers.Table().States(), 1)
+		assert.Len(t, s.Table().States(), 1)
 		require.NoError(t, s.stop())
 	})
 }

@@ -37,7 +37,7 @@ func TestInsertedStepsAreRun(t *testing.T) {
 		begin := time.Now()
 		n.source.Set(newPod("web"))
 		time.Sleep(time.Minute)
-		s, ok := n.Loop().Snapshot("uid-web")
+		s, ok := n.Snapshot("uid-web")
 		require.True(t, ok)
 		assert.Equal(t, "acquire license", s.Step)
 		assert.Equal(t, begin, s.StepSince)

@@ -395,7 +395,7 @@ func (f sinkOf) DeletePod(ctx context.Context, _ *v1.Pod) error                 
 func TestAnUpdateOfAnUnknownPodIsNoPanic(t *testing.T) { // 8
 	synctest.Test(t, func(t *testing.T) {
 		s := newSpine(t, newNode(), new(podsource.Memory), podworker.Hooks{})
-		loop := s.Loop()
+		loop := s.sync
 		stranger := newTestPod("stranger", v1.RestartPolicyAlways, "serves")
 		loop.ReconcilePods([]*v1.Pod{stranger})
 		loop.RemovePods([]*v1.Pod{stranger})

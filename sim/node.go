@@ -297,7 +297,7 @@ func (n *Node) Delete(uid types.UID, graceSeconds *int64) { n.pods.delete(uid, g
 // Evict kills a pod, as an eviction manager does. The channel is closed when none of the
 // pod's containers runs.
 func (n *Node) Evict(uid types.UID, opts podworker.KillOptions) <-chan podworker.Outcome {
-	outcome := n.agent.Workers().Kill(uid, opts)
+	outcome := n.agent.Kill(uid, opts)
 	if n.seeded == nil {
 		return outcome
 	}

@@ -21,7 +21,7 @@ import (
 
 // pod returns the state of a pod; nil if the agent has removed it meanwhile.
 func (h *Handler) pod(s podworker.PodState, usage map[string]statsapi.PodStats) *page.Pod {
-	e, ok := h.cfg.Agent.Loop().Snapshot(s.UID)
+	e, ok := h.cfg.Agent.Snapshot(s.UID)
 	if !ok {
 		return nil
 	}

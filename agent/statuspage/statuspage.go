@@ -79,7 +79,7 @@ const sourcesTimeout = time.Minute
 // The check "sources" fails if a source has not synced within a minute. Other checks of sources, such
 // as that of podsource.File, are the caller's.
 func AgentChecks(a *agent.Agent) []Check {
-	pleg, loop := Check{"pleg", a.PLEG().Healthy}, Check{"syncloop", a.Loop().Healthy}
+	pleg, loop := Check{"pleg", a.PLEG().Healthy}, Check{"syncloop", a.Healthy}
 	begin := time.Now()
 	sources := Check{"sources", func() error {
 		if time.Since(begin) < sourcesTimeout {
@@ -210,7 +210,7 @@ func (h *Handler) explain(w http.ResponseWriter, r *http.Request) {
 	}
 	found := []podworker.Snapshot{}
 	for _, uid := range uids {
-		e, ok := h.cfg.Agent.Loop().Snapshot(uid)
+		e, ok := h.cfg.Agent.Snapshot(uid)
 		if !ok {
 			continue
 		}

@@ -257,7 +257,7 @@ func (a *agent) evict(uid types.UID, message string) <-chan podworker.Outcome {
 		a.record(runtime.Event{Object: runtime.PodRef(d.source), Type: v1.EventTypeWarning, Reason: "Evicted", Message: message})
 	}
 	a.mu.Unlock()
-	return a.agent.Workers().Kill(uid, podworker.KillOptions{
+	return a.agent.Kill(uid, podworker.KillOptions{
 		Evict: true, GracePeriodSeconds: new(int64(0)),
 		Termination: runtime.Termination{Failed: true, Reason: "Evicted", Message: message, Disruption: message},
 	})

@@ -20,7 +20,7 @@ func (n *Nodes) View(node string) (View, bool) {
 func (v View) Runtime() *runtimetest.Runtime { return v.of.runtime }
 
 // Healthy returns why the node does not sync pods; nil if it does.
-func (v View) Healthy() error { return v.of.current().agent.Loop().Healthy() }
+func (v View) Healthy() error { return v.of.current().agent.Healthy() }
 
 // Pods returns the pods of the node with their current statuses.
 func (v View) Pods() []*v1.Pod {

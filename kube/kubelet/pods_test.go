@@ -59,7 +59,7 @@ func TestAStoppedPodIsNotEvictedInsteadOfOthers(t *testing.T) {
 		assert.Len(t, p.Running(), 2)
 		assert.Len(t, p.Active(), 2)
 		assert.False(t, p.Terminated("stuck") || p.Cleaned("stuck") || p.Leaving("stuck"))
-		<-a.Workers().Kill("stuck", podworker.KillOptions{Evict: true})
+		<-a.Kill("stuck", podworker.KillOptions{Evict: true})
 		time.Sleep(time.Second)
 		synctest.Wait()
 		state, _ := p.State("stuck")

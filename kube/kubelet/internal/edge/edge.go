@@ -48,7 +48,7 @@ func Open(s *stores.Stores, m *machine.Machine, p *podwing.Pipeline) (e *Edge, e
 		return nil, err
 	}
 	if s.Config.Host.NotifySystemd {
-		e.systemd = newSystemdNotifier(s.Base, p.Agent.Loop())
+		e.systemd = newSystemdNotifier(s.Base, p.Agent)
 		e.Stopping = func() { notifySystemd(s.Base, daemon.SdNotifyStopping) }
 	}
 	return e, nil

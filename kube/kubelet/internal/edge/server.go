@@ -103,7 +103,7 @@ func apiConfig(b stores.Base, d ServerDeps) server.Config {
 		NodeName: b.Config.NodeName, Pods: reportedPods{d.agent}, Runtime: d.runtime.Runtime,
 		Node: server.Node{
 			Stats: d.stats, Metrics: d.metrics, ServiceLogs: server.Journal,
-			Checks:  []server.Check{{Name: "syncloop", Check: b.Metrics.Check("healthz", "syncloop", d.agent.Loop().Healthy)}},
+			Checks:  []server.Check{{Name: "syncloop", Check: b.Metrics.Check("healthz", "syncloop", d.agent.Healthy)}},
 			Configz: map[string]any{"kubeletconfig": Configz(b, d)},
 		},
 		Containers: server.Containers{

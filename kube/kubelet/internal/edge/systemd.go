@@ -6,14 +6,14 @@ import (
 
 	"github.com/coreos/go-systemd/v22/daemon"
 
+	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
-	"github.com/kubeparts/kubeparts/podworker"
 )
 
 // newSystemdNotifier returns the component that reports readiness to systemd and then, if
 // the unit has a WatchdogSec, liveness, twice in that time: systemd restarts a kubelet
 // whose sync loop hangs (rule sv-5).
-func newSystemdNotifier(b stores.Base, loop *podworker.Loop) stores.Component {
+func newSystemdNotifier(b stores.Base, a *agent.Agent) stores.Component {
 	return func(ctx context.Context) error {
 		notifySystemd(b, daemon.SdNotifyReady)
 		interval, err := daemon.SdWatchdogEnabled(false)
@@ -25,7 +25,7 @@ func newSystemdNotifier(b stores.Base, loop *podworker.Loop) stores.Component {
 			return nil
 		}
 		for {
-			if err := loop.Healthy(); err != nil {
+			if err := a.Healthy(); err != nil {
 				b.Logger.Error("Sync loop is not healthy; the systemd watchdog is not notified and will restart the kubelet", "err", err)
 			} else {
 				notifySystemd(b, daemon.SdNotifyWatchdog)
