@@ -44,7 +44,7 @@ type due struct {
 	static string    // full name of a static pod
 	met    bool      // the Handler was called
 
-	preempted []PreemptInfo // for events and hooks after the call
+	preempted []preemption // for events and hooks after the call
 }
 
 // work makes one call and returns the next one that is due, if a slot is free.
@@ -60,7 +60,7 @@ func (w *Workers) work(ctx context.Context, d due) (due, bool) {
 	for _, i := range d.preempted {
 		w.cfg.Record(i.event())
 		if w.cfg.Hooks.Preempted != nil {
-			w.cfg.Hooks.Preempted(i)
+			w.cfg.Hooks.Preempted(i.pod, i.by, i.reason)
 		}
 	}
 	if w.cfg.Hooks.Synced != nil {

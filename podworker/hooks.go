@@ -17,9 +17,9 @@ type Hooks struct {
 	// Synced is called by Workers after each call of the Handler.
 	Synced func(SyncInfo)
 
-	// Preempted is called by Workers for each pod that is killed to admit another
-	// (kubelet_preemptions).
-	Preempted func(PreemptInfo)
+	// Preempted is called by Workers for each pod that is killed to admit another, by, whose
+	// rejection has the reason, such as "OutOfcpu" (kubelet_preemptions).
+	Preempted func(pod *v1.Pod, by types.UID, reason string)
 
 	// Orphan is called by the Loop for each orphaned pod that is terminated
 	// (kubelet_orphaned_runtime_pods_total).
@@ -38,19 +38,12 @@ type Hooks struct {
 func (h Hooks) Join(others ...Hooks) Hooks {
 	for _, o := range others {
 		compose.Add(&h.Synced, o.Synced)
-		compose.Add(&h.Preempted, o.Preempted)
+		compose.Add3(&h.Preempted, o.Preempted)
 		compose.Add(&h.Orphan, o.Orphan)
 		compose.Add(&h.Restarted, o.Restarted)
 		compose.AddTrace2(&h.Trace, o.Trace)
 	}
 	return h
-}
-
-// A PreemptInfo describes a pod that is killed to admit another.
-type PreemptInfo struct {
-	Pod    *v1.Pod
-	By     types.UID // the pod that is admitted
-	Reason string    // of that pod's rejection: "OutOfcpu"
 }
 
 // A SyncInfo describes one call of the Handler.

@@ -20,7 +20,7 @@ var preempted = KillOptions{Evict: true, Termination: runtime.Termination{
 // second waits for it; the first is retried after the ordinary delay.
 //
 // It returns the pods that were not terminating already.
-func (w *Workers) preemptLocked(p *worker, r *runtime.Rejection) (killedPods []PreemptInfo) {
+func (w *Workers) preemptLocked(p *worker, r *runtime.Rejection) (killedPods []preemption) {
 	for _, uid := range r.Preempt {
 		victim, ok := w.pods[uid]
 		if !ok || victim == p || victim.lifecycle.state == Finished {
@@ -35,16 +35,23 @@ func (w *Workers) preemptLocked(p *worker, r *runtime.Rejection) (killedPods []P
 			continue
 		}
 		if victim.lifecycle.state < Stopping {
-			killedPods = append(killedPods, PreemptInfo{Pod: victim.lifecycle.pod, By: p.uid, Reason: r.Reason})
+			killedPods = append(killedPods, preemption{victim.lifecycle.pod, p.uid, r.Reason})
 		}
 		w.stepLocked(victim, killed{preempted})
 	}
 	return killedPods
 }
 
-func (i PreemptInfo) event() runtime.Event {
+// A preemption is a pod that is killed to admit another, and the reason of that one's rejection.
+type preemption struct {
+	pod    *v1.Pod
+	by     types.UID
+	reason string
+}
+
+func (p preemption) event() runtime.Event {
 	return runtime.Event{
-		Object: runtime.PodRef(i.Pod), Type: v1.EventTypeWarning, Reason: preempted.Termination.Reason, Message: preempted.Termination.Message,
+		Object: runtime.PodRef(p.pod), Type: v1.EventTypeWarning, Reason: preempted.Termination.Reason, Message: preempted.Termination.Message,
 	}
 }
 

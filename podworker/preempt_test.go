@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/podworker"
@@ -59,8 +60,8 @@ func TestACriticalPodRunsAfterPreemption(t *testing.T) { // adm-10, ev-62
 		}}
 		w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{}, Parallel: 1, Slow: -1, Record: func(e runtime.Event) {
 			events = append(events, e.Object.Name+" "+e.Type+" "+e.Reason+": "+e.Message)
-		}, Hooks: podworker.Hooks{Preempted: func(i podworker.PreemptInfo) {
-			counted = append(counted, i.Pod.Name+" for "+string(i.By)+": "+i.Reason)
+		}, Hooks: podworker.Hooks{Preempted: func(pod *v1.Pod, by types.UID, reason string) {
+			counted = append(counted, pod.Name+" for "+string(by)+": "+reason)
 		}}})
 		require.NoError(t, err)
 		stop := run(t, w)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/kube/metrics/internal/family"
 	"github.com/kubeparts/kubeparts/podworker"
@@ -60,8 +61,8 @@ func (m *Metrics) PodWorker() podworker.Hooks {
 				w.containers.Observe(float64(len(i.Pod.Spec.Containers)))
 			}
 		},
-		Preempted: func(i podworker.PreemptInfo) {
-			w.preemptions.WithLabelValues(strings.TrimPrefix(i.Reason, "OutOf")).Inc()
+		Preempted: func(_ *v1.Pod, _ types.UID, reason string) {
+			w.preemptions.WithLabelValues(strings.TrimPrefix(reason, "OutOf")).Inc()
 		},
 		Orphan:    func(*runtime.Pod) { w.orphans.Inc() },
 		Restarted: func(pod *v1.Pod) { w.restarted.WithLabelValues(static(pod)).Inc() },
