@@ -41,14 +41,6 @@ type CheckpointConfig struct {
 
 	// Logger receives failures and the use of the file. If nil, logs are discarded.
 	Logger *slog.Logger
-
-	// Restored is called when the pods of the file were passed because Source has not synced.
-	// savedAt is when Source passed them. May be nil.
-	Restored func(pods int, savedAt time.Time)
-
-	// Failed is called when the file could not be written, or exists and could not be read.
-	// May be nil.
-	Failed func(err error)
 }
 
 // A Checkpoint is a PodSource that writes the sets of another one to a file. If that source is
@@ -151,9 +143,6 @@ func (c *Checkpoint) restore(ctx context.Context, turn chan struct{}, set func(p
 		return
 	}
 	c.cfg.Logger.Warn("Pod source has not synced; using its checkpoint", "path", c.cfg.Path, "at", at, "pods", len(pods))
-	if c.cfg.Restored != nil {
-		c.cfg.Restored(len(pods), at)
-	}
 	set(pods)
 }
 
@@ -232,7 +221,4 @@ func encode(pods []*v1.Pod) (specs, whole []byte, err error) {
 
 func (c *Checkpoint) failed(message string, err error) {
 	c.cfg.Logger.Error(message, "path", c.cfg.Path, "err", err)
-	if c.cfg.Failed != nil {
-		c.cfg.Failed(err)
-	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,7 +24,20 @@ import (
 	"github.com/kubeparts/kubeparts/podsource"
 )
 
-// remembering returns a Checkpoint of source in dir, and what its hooks say.
+// A logLine is a slog.Handler that is called with the attributes of each record.
+type logLine func(attrs map[string]any)
+
+func (logLine) Enabled(context.Context, slog.Level) bool { return true }
+func (h logLine) WithAttrs([]slog.Attr) slog.Handler     { return h }
+func (h logLine) WithGroup(string) slog.Handler          { return h }
+func (h logLine) Handle(_ context.Context, r slog.Record) error {
+	attrs := map[string]any{}
+	r.Attrs(func(a slog.Attr) bool { attrs[a.Key] = a.Value.Any(); return true })
+	h(attrs)
+	return nil
+}
+
+// remembering returns a Checkpoint of source in dir, and what it logs.
 func remembering(t *testing.T, dir string, source podsource.PodSource) (c *podsource.Checkpoint, said func() []string) {
 	var mu sync.Mutex
 	var lines []string
@@ -34,8 +48,13 @@ func remembering(t *testing.T, dir string, source podsource.PodSource) (c *podso
 	}
 	c, err := podsource.NewCheckpoint(podsource.CheckpointConfig{
 		Source: source, Path: filepath.Join(dir, "pods.json"),
-		Restored: func(pods int, _ time.Time) { note(fmt.Sprint("restored ", pods)) },
-		Failed:   func(err error) { note(err.Error()) },
+		Logger: slog.New(logLine(func(attrs map[string]any) {
+			if err, failed := attrs["err"].(error); failed {
+				note(err.Error())
+			} else {
+				note(fmt.Sprint("restored ", attrs["pods"]))
+			}
+		})),
 	})
 	require.NoError(t, err)
 	return c, func() []string {

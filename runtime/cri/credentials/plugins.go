@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -39,18 +38,14 @@ type PluginsConfig struct {
 	Providers []kubeletconfig.CredentialProvider
 
 	// Dir is the directory of the executables. Required unless Providers is empty. Files
-	// in it are executed with the privileges of the agent.
+	// in it are executed with the privileges and the environment of the agent, which usually
+	// has the proxies and regions that plugins require.
 	Dir string
 
 	// Tokens supplies service account tokens. If nil, a plugin with TokenAttributes is
 	// not called for pods with a service account, and not for any pod if it requires one;
 	// Lookup then returns an error.
 	Tokens TokenSource
-
-	// Environ returns the environment of the plugins, to which that of their configuration
-	// is added. If nil, os.Environ is used, which usually has the proxies and regions that
-	// plugins require.
-	Environ func() []string
 
 	// Timeout limits one run of a plugin. Zero means one minute, as in the kubelet. With a
 	// short timeout, pulls fail if a cloud's metadata service is slow.
@@ -98,7 +93,6 @@ type Plugins struct {
 type plugin struct {
 	kubeletconfig.CredentialProvider
 	dir      string
-	environ  func() []string
 	timeout  time.Duration
 	log      *slog.Logger
 	hooks    Hooks
@@ -125,15 +119,12 @@ func NewPlugins(c PluginsConfig) (*Plugins, error) {
 	if c.Timeout == 0 {
 		c.Timeout = time.Minute
 	}
-	if c.Environ == nil {
-		c.Environ = os.Environ
-	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	k := &Plugins{tokens: c.Tokens}
 	for _, p := range c.Providers {
-		pl := &plugin{CredentialProvider: p, dir: c.Dir, environ: c.Environ, timeout: c.Timeout, log: c.Logger, hooks: c.Hooks}
+		pl := &plugin{CredentialProvider: p, dir: c.Dir, timeout: c.Timeout, log: c.Logger, hooks: c.Hooks}
 		pl.runs.WaitForCanceled = true
 		for _, m := range p.MatchImages {
 			pat, err := parsePattern(m)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -56,7 +57,7 @@ func (p *plugin) run(ctx context.Context, req providerv1.CredentialProviderReque
 	cmd := exec.CommandContext(ctx, path, p.Args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), stdout, stderr
 	cmd.WaitDelay = pipeDelay
-	cmd.Env = slices.Clone(p.environ())
+	cmd.Env = os.Environ()
 	for _, e := range p.Env {
 		cmd.Env = append(cmd.Env, e.Name+"="+e.Value) // the last value of a name applies
 	}
