@@ -56,19 +56,21 @@ type NodeConfig struct {
 	// Admit admits pods. If nil, all pods are admitted.
 	Admit pipeline.Admitter
 
-	// Jitter, Hooks and Record are those of podworker; nil values mean its defaults.
-	Jitter func(d time.Duration) time.Duration
+	// Hooks and Record are those of podworker; nil values mean its defaults.
 	Hooks  podworker.Hooks
 	Record func(runtime.Event)
 
 	// Seed makes the node repeatable in a bubble; see "Guarantees and limits" in the
 	// package documentation. Steps between its components, and calls of the Runtime and
-	// of the Sink, take up to 125 µs each, and Jitter, if nil, is drawn from Seed. If
+	// of the Sink, take up to 125 µs each, and the jitter of podworker is drawn from Seed. If
 	// nil, steps take no time, and their order at one instant is not defined.
 	Seed *uint64
 
 	// Logger receives the logs. If nil, they are discarded.
 	Logger *slog.Logger
+
+	// jitter is that of podworker; if nil, it is drawn from Seed, or podworker's without a Seed.
+	jitter func(d time.Duration) time.Duration
 
 	// probes are run by a prober.Manager whose random numbers are those of spread. If
 	// zero, there is no prober and ReadyAfter is used.
@@ -114,8 +116,8 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 	if cfg.Seed != nil {
 		seeds = newSeeded(*cfg.Seed)
 		cfg.pace, cfg.later, cfg.onEvent = seeds.pace, seeds.later, func(pleg.Event) {}
-		if cfg.Jitter == nil {
-			cfg.Jitter = seeds.jitter
+		if cfg.jitter == nil {
+			cfg.jitter = seeds.jitter
 		}
 	}
 	if cfg.pace == nil {
@@ -199,8 +201,8 @@ func (n *Node) newAgent(cfg NodeConfig, sink status.Sink) (*agent.Agent, error) 
 			Workers: func(c *podworker.Config) {
 				c.StatusCache = pacedStatuses{c.StatusCache, cfg.pace}
 				c.Hooks = cfg.Hooks
-				if cfg.Jitter != nil {
-					c.Jitter = func(_ types.UID, d time.Duration) time.Duration { return cfg.Jitter(d) }
+				if cfg.jitter != nil {
+					c.Jitter = func(_ types.UID, d time.Duration) time.Duration { return cfg.jitter(d) }
 				}
 			},
 			Merge: func(c *podsource.MergeConfig) { c.Sink = pacedSink{c.Sink, cfg.pace} },

@@ -283,7 +283,7 @@ func (r *run) runAgent(ctx context.Context) (down time.Duration, err error) {
 		spread: func() float64 {
 			return float64(hash(r.cfg.Seed, 7, uint64(a.agent), uint64(time.Since(r.start)))>>11) / (1 << 53)
 		},
-		Jitter: func(d time.Duration) time.Duration {
+		jitter: func(d time.Duration) time.Duration {
 			return d + d/1000*time.Duration(hash(r.cfg.Seed, 3, uint64(a.agent), uint64(time.Since(r.start)))%500)
 		},
 	})

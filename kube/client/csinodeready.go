@@ -19,9 +19,8 @@ var ErrNoCSINode = errors.New("CSINode is not yet initialized")
 type CSINodeInit struct {
 	CSINode CSINode
 
-	// Registered blocks until the Node object exists. It returns an error if ctx is
-	// done first.
-	Registered func(ctx context.Context) error
+	// Registered is closed when the Node object exists.
+	Registered <-chan struct{}
 
 	// Changed is called after Err has changed. It must not block.
 	Changed func()
@@ -43,7 +42,9 @@ func (i *CSINodeInit) Err() error {
 // Run creates the CSINode, with retries after 100 ms to 10 s, and returns nil when it
 // exists or ctx is done. An agent that must not create it runs without CSI drivers.
 func (i *CSINodeInit) Run(ctx context.Context) error {
-	if i.Registered(ctx) != nil {
+	select {
+	case <-i.Registered:
+	case <-ctx.Done():
 		return nil
 	}
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 10*time.Second) {

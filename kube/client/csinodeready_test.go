@@ -45,9 +45,11 @@ func TestCSINodeInit(t *testing.T) { // ns-10
 				api.Put(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node", UID: "uid"}})
 				conn, err := client.ConnectTo(api.RESTConfig(), client.Config{})
 				require.NoError(t, err)
+				registered := make(chan struct{})
+				close(registered)
 				c = &client.CSINodeInit{
 					CSINode:    client.CSINode{Client: conn.API, NodeName: "node"},
-					Registered: func(context.Context) error { return nil }, Changed: func() { changes.Add(1) }, Logger: slog.New(slog.DiscardHandler),
+					Registered: registered, Changed: func() { changes.Add(1) }, Logger: slog.New(slog.DiscardHandler),
 				}
 				assert.Equal(t, client.ErrNoCSINode, c.Err())
 				require.NoError(t, c.Run(t.Context()))
@@ -60,7 +62,7 @@ func TestCSINodeInit(t *testing.T) { // ns-10
 	}
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
-	c := &client.CSINodeInit{Registered: func(ctx context.Context) error { return ctx.Err() }}
+	c := &client.CSINodeInit{Registered: make(chan struct{})}
 	require.NoError(t, c.Run(stopped))
 	assert.EqualError(t, c.Err(), "CSINode is not yet initialized")
 }

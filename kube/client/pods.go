@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 
@@ -28,9 +27,9 @@ type PodsConfig struct {
 	// NodeName is the node of the pods. Required.
 	NodeName string
 
-	// Ready blocks until pods may be read: a node whose object is not known cannot admit
-	// pods. Its error is returned by Run. May be nil.
-	Ready func(ctx context.Context) error
+	// Ready is closed when pods may be read: a node whose object is not known cannot admit
+	// pods. If nil, they are read at once.
+	Ready <-chan struct{}
 
 	// Recovered is called when a watch is established after a failure: other retries need
 	// not wait either; see [status.Manager.Retry]. It must not block. May be nil.
@@ -102,11 +101,10 @@ func (p *Pods) Retry() {
 // then begins with the pods that it has.
 func (p *Pods) Run(ctx context.Context, set func(pods []*v1.Pod)) error {
 	if p.cfg.Ready != nil {
-		if err := p.cfg.Ready(ctx); err != nil {
-			if ctx.Err() != nil {
-				return nil
-			}
-			return fmt.Errorf("client: wait until the node is ready for pods: %w", err)
+		select {
+		case <-p.cfg.Ready:
+		case <-ctx.Done():
+			return nil
 		}
 	}
 	var wg sync.WaitGroup

@@ -349,14 +349,7 @@ func TestPodsAreTakenWhenTheNodeIsReady(t *testing.T) { // src-33
 		api := new(apitest.Server)
 		api.Put(newPod("web"))
 		ready := make(chan struct{})
-		pods, err := client.NewPods(client.PodsConfig{Client: connect(t, api).API, NodeName: nodeName, Ready: func(ctx context.Context) error {
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-ready:
-				return nil
-			}
-		}})
+		pods, err := client.NewPods(client.PodsConfig{Client: connect(t, api).API, NodeName: nodeName, Ready: ready})
 		require.NoError(t, err)
 		took := following(t, pods)
 		pass(time.Hour)

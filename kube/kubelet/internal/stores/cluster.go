@@ -70,7 +70,7 @@ func NewCluster(b Base, d ClusterDeps) (*Cluster, error) {
 		return nil, err
 	}
 	c.Pods, err = client.NewPods(client.PodsConfig{
-		Client: d.Conn.API, NodeName: b.Config.NodeName, Ready: d.Object.Registered, Recovered: b.Queues.Statuses.Notify, Hooks: b.Metrics.API.Pods(), Logger: b.Logger,
+		Client: d.Conn.API, NodeName: b.Config.NodeName, Ready: d.Object.Exists, Recovered: b.Queues.Statuses.Notify, Hooks: b.Metrics.API.Pods(), Logger: b.Logger,
 	})
 	if err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func NewCluster(b Base, d ClusterDeps) (*Cluster, error) {
 	}
 	if d.Mounts {
 		c.csiNode = &client.CSINodeInit{
-			CSINode: CSINodeOf(b, d.Conn), Registered: d.Object.Registered,
+			CSINode: CSINodeOf(b, d.Conn), Registered: d.Object.Exists,
 			Changed: b.Queues.Node.Notify, Logger: b.Logger,
 		}
 	}
