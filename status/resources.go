@@ -55,6 +55,9 @@ func atMost(q apiresource.Quantity, milli int64) bool { return q.MilliValue() <=
 // containers together unless the pod has pod-level resources. allocated is nil without requests; actual is
 // empty without requests and limits.
 func podResources(f *Facts) (allocated v1.ResourceList, actual *v1.ResourceRequirements) {
+	if hasNoResources(f.Pod) && f.Resize.PodLevel == nil {
+		return nil, new(v1.ResourceRequirements)
+	}
 	if allocated = resource.PodRequests(f.Pod, resource.PodResourcesOptions{}); len(allocated) == 0 {
 		allocated = nil
 	}
@@ -69,4 +72,19 @@ func podResources(f *Facts) (allocated v1.ResourceList, actual *v1.ResourceRequi
 		actual.Limits = limits
 	}
 	return allocated, actual
+}
+
+// hasNoResources reports whether the spec has no requests and limits, whose sums need not be computed then.
+func hasNoResources(pod *v1.Pod) bool {
+	if pod.Spec.Resources != nil || len(pod.Spec.Overhead) > 0 {
+		return false
+	}
+	for _, containers := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range containers {
+			if r := &containers[i].Resources; len(r.Requests) > 0 || len(r.Limits) > 0 {
+				return false
+			}
+		}
+	}
+	return true
 }
