@@ -200,7 +200,6 @@ func (s *podSync) create(ctx context.Context, st *plan.Start) (*instance, error)
 	}
 	s.trace.begin("Checkpoint", c.Name)
 	s.checkpointInstance(st, inst)
-	s.r.backoff.Started(s.pod, *st, time.Now())
 	s.event(runtime.ContainerRef(s.pod, c.Name), v1.EventTypeNormal, "Created", "Container created")
 	return inst, nil
 }
@@ -222,9 +221,13 @@ func (s *podSync) nextCount(st *plan.Start) int32 {
 	return st.RestartCount
 }
 
-// checkpointInstance stores the state of an instance that a restarted agent needs.
+// checkpointInstance stores the state of an instance that a restarted agent needs. The delay after its exit
+// counts it, also if the response of the call that created it was lost.
 func (s *podSync) checkpointInstance(st *plan.Start, inst *instance) {
 	c := st.Container
+	created := *st
+	created.Resume = ""
+	s.r.backoff.Started(s.pod, created, time.Now())
 	s.r.checkpoints.update(s.pod, func(rec *podCheckpoint) {
 		if st.NoStatus && st.Last == nil && inst.attempt > 0 {
 			rec.First[c.Name] = int32(inst.attempt)

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -243,11 +244,13 @@ func (c *computation) start(kind Kind, ct *v1.Container, h history, s step) {
 		NoStatus:     h.newest == nil,
 		Last:         h.exited,
 	}
+	if h.exited != nil && c.Backoff != nil {
+		st.Delay, st.NotBefore = c.Backoff.Peek(c.Pod, ct, since(c.History.FirstRestartCounts[ct.Name], c.exited(ct.Name)), c.Now)
+	}
 	if s.reason == StartCreated && c.resumable(&h) {
 		st.Resume = h.counts.ID
 		st.RestartCount = h.counts.RestartCount
-	} else if h.exited != nil && c.Backoff != nil {
-		st.Delay, st.NotBefore = c.Backoff.Peek(c.Pod, ct, since(c.History.FirstRestartCounts[ct.Name], c.exited(ct.Name)), c.Now)
+		st.NotBefore = time.Time{} // it was created after the delay
 	}
 	st.Why = c.startText(&st, h)
 	c.plan.Start = append(c.plan.Start, st)
