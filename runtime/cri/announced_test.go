@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -136,6 +137,12 @@ func TestAnEventDoesNotReplaceAnInspection(t *testing.T) {
 				a.next(0)
 			}
 		},
+		"if a call followed it": func(t *testing.T, a *announcer, pod *v1.Pod) {
+			st, err := a.PodStatus(t.Context(), "u-1")
+			require.NoError(t, err)
+			a.all()
+			require.NoError(t, a.KillPod(t.Context(), runtime.KillRequest{UID: "u-1", Pod: pod, Status: st}))
+		},
 		"if it arrives after a newer one": func(t *testing.T, a *announcer, _ *v1.Pod) {
 			started := len(a.pending) - 1
 			require.NoError(t, a.fake.mem.Exit("u-1", "web", 0))
@@ -151,7 +158,9 @@ func TestAnEventDoesNotReplaceAnInspection(t *testing.T) {
 		},
 		"if a container is unknown": func(_ *testing.T, a *announcer, _ *v1.Pod) {
 			e := a.pending[len(a.pending)-1]
-			e.ContainersStatuses = append(e.ContainersStatuses, &runtimeapi.ContainerStatus{Id: "other"})
+			other := proto.CloneOf(e.ContainersStatuses[0])
+			other.Id = "other"
+			e.ContainersStatuses = append(e.ContainersStatuses, other)
 			a.all()
 		},
 		"if the sandbox is missing": func(_ *testing.T, a *announcer, _ *v1.Pod) {
