@@ -76,7 +76,7 @@ func (g *Generator) nextInspection(ctx context.Context) (inspection, bool) {
 // for a difference to a list, for a change that has no event, nor for a pod that could not be inspected. While a
 // list is in progress either may be the older one, and after a missed change events are not trusted.
 func (g *Generator) announcedLocked(r *record) bool {
-	return g.confidence.state == confidenceTrusted && g.listing.n == 0 &&
+	return g.confidence.state == ConfidenceTrusted && g.listing.n == 0 &&
 		r.err == nil && r.syncRequested == 0 && r.listedBy.n <= r.readBy.n
 }
 
