@@ -180,7 +180,7 @@ func (r *request) place(one object) error {
 	case namespace == r.Namespace:
 	case namespace == "":
 		one.SetNamespace(r.Namespace)
-	case r.Namespace == "" && !r.kind.namespaced && r.Verb != "update":
+	case r.Namespace == "":
 		one.SetNamespace("")
 	default:
 		return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")

@@ -146,6 +146,13 @@ func testBuiltin(w *world, _ *hooks) {
 	_, _, header := w.send("POST", base+"pods", "metadata: {name: a}\n"+
 		"spec: {containers: [{name: main, image: web, env: [{name: A, value: b}, {name: A, value: c}]}]}")
 	assert.Contains(w, strings.Join(header.Values("Warning"), "\n"), `hides previous definition of \"A\", which may be dropped when using apply`)
+
+	// The namespace of an object of the cluster is ignored, also in updates.
+	w.expect(201, "", "POST", "/api/v1/nodes", "metadata: {name: builtin, namespace: default}")
+	w.Cleanup(func() { w.expectDeleted("/api/v1/nodes/builtin") })
+	o = w.expect(200, "", "PUT", "/api/v1/nodes/builtin/status", "metadata: {name: builtin, namespace: default}\nstatus: {capacity: {cpu: 1}}")
+	namespace, _, _ := unstructured.NestedString(o, "metadata", "namespace")
+	assert.Empty(w, namespace)
 }
 
 func testDeletion(w *world, _ *hooks) {
