@@ -25,6 +25,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/filters/impersonation"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	"k8s.io/kubernetes/pkg/registry/rbac/validation"
 	"k8s.io/kubernetes/pkg/serviceaccount"
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac"
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
@@ -37,6 +38,7 @@ type access struct {
 	requests   authenticator.Request
 	authorizer authorizer.UnconditionalAuthorizer
 	rules      authorizer.RuleResolver
+	resolver   validation.AuthorizationRuleResolver // nil without RBAC
 	tokens     serviceaccount.TokenGenerator
 	audiences  []string
 }
@@ -73,6 +75,7 @@ func newAccess(api *apitest.Server, cfg Config) (*access, error) {
 		putRoles(api)
 		rules := rbac.New(roles{api}, roles{api}, roles{api}, roles{api})
 		a.authorizer, a.rules = masters{rules}, rules
+		a.resolver = validation.NewDefaultRuleResolver(roles{api}, roles{api}, roles{api}, roles{api})
 	}
 	return a, nil
 }

@@ -54,6 +54,9 @@ func (c *chain) Prepare(ctx context.Context, a *apitest.Attempt) error {
 	if err != nil {
 		return err
 	}
+	if err := c.access.confirm(ctx, resource, next, old); err != nil {
+		return err
+	}
 	if err := before(ctx, s, next, old); err != nil {
 		return err
 	}

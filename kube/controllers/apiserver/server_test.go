@@ -55,6 +55,7 @@ var tests = map[string]func(w *world, hooks *hooks){
 	"cluster-ips":  testClusterIPs,
 	"reinvocation": testReinvocation,
 	"access":       testAccess,
+	"escalation":   testEscalation,
 	"tokens":       testTokens,
 	"conversion":   testConversion,
 	"tables":       testTables,
