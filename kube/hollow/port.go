@@ -73,14 +73,22 @@ type port struct {
 func newPort(cfg Port, log *slog.Logger) (*port, error) {
 	p := &port{cfg: cfg, log: log, sockets: newSockets(cfg.IP), started: time.Now()}
 	var err error
-	if p.metrics, err = metrics.New(metrics.Config{NodeName: "hollow"}); err != nil {
-		return nil, fmt.Errorf("hollow: %w", err)
+	if p.metrics, err = newMetrics(); err != nil {
+		return nil, err
 	}
 	p.listener, err = server.NewListener(server.ListenerConfig{Listener: p.sockets, Handler: p, TLS: cfg.TLS, Logger: log})
 	if err != nil {
 		return nil, fmt.Errorf("hollow: %w", err)
 	}
 	return p, nil
+}
+
+func newMetrics() (*metrics.Metrics, error) {
+	m, err := metrics.New(metrics.Config{NodeName: "hollow"})
+	if err != nil {
+		return nil, fmt.Errorf("hollow: %w", err)
+	}
+	return m, nil
 }
 
 // endpoint returns the endpoint of a node. If it cannot be served, the node runs without.
@@ -126,6 +134,11 @@ func (p *port) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the node is not run by this process", http.StatusNotFound)
 		return
 	}
+	p.serve(w, r, node, view)
+}
+
+// serve serves a request for a node.
+func (p *port) serve(w http.ResponseWriter, r *http.Request, node string, view fakenode.View) {
 	s, err := p.server(node, view)
 	if err != nil {
 		p.log.Error("Failed to serve a request", "node", node, "err", err)

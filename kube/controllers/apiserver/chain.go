@@ -45,12 +45,18 @@ func Start(ctx context.Context, api *apitest.Server, cfg Config) (stop func(), e
 	if api.Admission != nil || api.Extension != nil {
 		return nil, errors.New("apiserver: Server.Admission or Server.Extension is set")
 	}
+	if api.Connect != nil && cfg.Kubelet != nil {
+		return nil, errors.New("apiserver: Server.Connect and Config.Kubelet are set")
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	c := &chain{
 		api: api, schemas: newSchemas(), ips: &addresses{api: api, prefix: cfg.ServiceCIDR},
 		printers: newPrinters(), converters: map[types.UID]converter{},
 	}
 	api.Admission, api.Extension = c, c
+	if cfg.Kubelet != nil {
+		api.Connect = kubelets{c, cfg.Kubelet}.connect
+	}
 	if c.access, err = newAccess(api, cfg); err != nil {
 		cancel()
 		return nil, err

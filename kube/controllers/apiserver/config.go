@@ -3,6 +3,7 @@ package apiserver
 import (
 	"crypto/x509"
 	"errors"
+	"net/http"
 	"net/netip"
 )
 
@@ -22,6 +23,12 @@ type Config struct {
 	// TokenKey signs the tokens of ServiceAccounts: a *rsa.PrivateKey or *ecdsa.PrivateKey.
 	// If nil, a new key is used.
 	TokenKey any
+
+	// Kubelet returns the handler of a kubelet's API for a node, nil if there is none, and the server
+	// passes on requests for logs, commands, attach, port forwarding and the proxy of nodes.
+	// Requests are authorized before. If nil, Server.Connect is used. Hollow nodes have such a
+	// function: Kubelets of package kube/hollow.
+	Kubelet func(node string) http.Handler
 
 	// Issuer is the issuer and the audience of tokens. Empty: https://kubernetes.default.svc.
 	Issuer string

@@ -55,6 +55,7 @@ var tests = map[string]func(w *world, hooks *hooks){
 	"cluster-ips":  testClusterIPs,
 	"reinvocation": testReinvocation,
 	"access":       testAccess,
+	"connect":      testConnect,
 	"escalation":   testEscalation,
 	"tokens":       testTokens,
 	"conversion":   testConversion,
@@ -68,7 +69,7 @@ func TestServer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			api := &apitest.Server{RequireNamespaces: true, NoCollection: true}
 			admin, cas := newAdmin(t)
-			stop, err := apiserver.Start(t.Context(), api, apiserver.Config{RBAC: true, ClientCAs: cas})
+			stop, err := apiserver.Start(t.Context(), api, apiserver.Config{RBAC: true, ClientCAs: cas, Kubelet: func(string) http.Handler { return nil }})
 			require.NoError(t, err)
 			t.Cleanup(stop)
 			runTest(&world{T: t, url: "https://apitest", transport: &direct{apiserver.Handler(api), admin}}, name, test)

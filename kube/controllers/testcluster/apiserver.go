@@ -51,15 +51,10 @@ const (
 // removalLatency is that of a kube-apiserver with etcd.
 const removalLatency = 5 * time.Millisecond
 
-// newServer returns a server with the objects that kube-apiserver creates, and what stops it.
-// collect is whether it does the work of the garbage collector and the namespace controller.
-func newServer(ctx context.Context, cfg apiserver.Config, collect bool) (*apitest.Server, func(), error) {
-	api := &apitest.Server{RequireNamespaces: true, NoRecord: true, NoCollection: !collect, History: history, RemovalLatency: removalLatency}
-	stop, err := apiserver.Start(ctx, api, cfg)
-	if err != nil {
-		return nil, nil, err
-	}
-	return api, stop, nil
+// newServer returns a server, to be started with [apiserver.Start]. collect is whether it does the
+// work of the garbage collector and the namespace controller.
+func newServer(collect bool) *apitest.Server {
+	return &apitest.Server{RequireNamespaces: true, NoRecord: true, NoCollection: !collect, History: history, RemovalLatency: removalLatency}
 }
 
 // serveAPI serves an API server with the flags that an envtest passes to kube-apiserver.
@@ -85,7 +80,8 @@ func serveAPI(ctx context.Context, args []string, out, log io.Writer) error {
 		return fmt.Errorf("%w: choose another port with --secure-port", err)
 	}
 	debug.SetGCPercent(gcPercent)
-	api, stop, err := newServer(ctx, cfg, false)
+	api := newServer(false)
+	stop, err := apiserver.Start(ctx, api, cfg)
 	if err != nil {
 		return err
 	}

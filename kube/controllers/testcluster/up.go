@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
@@ -92,7 +93,14 @@ func up(ctx context.Context, args []string, out, log io.Writer) error {
 func runCluster(ctx context.Context, o options, listener net.Listener, begun time.Time, out, log io.Writer) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	api, stop, err := newServer(context.WithoutCancel(ctx), apiserver.Config{}, !o.controllers)
+	api := newServer(!o.controllers)
+	config := api.RESTConfig()
+	config.QPS = -1
+	nodes, kubelets, err := newNodes(config, o, log)
+	if err != nil {
+		return err
+	}
+	stop, err := apiserver.Start(context.WithoutCancel(ctx), api, apiserver.Config{Kubelet: kubelets})
 	if err != nil {
 		return err
 	}
@@ -106,8 +114,6 @@ func runCluster(ctx context.Context, o options, listener net.Listener, begun tim
 		})
 	}
 	part("API server", func() error { return serve(ctx, listener, api, nil) })
-	config := api.RESTConfig()
-	config.QPS = -1
 	if o.controllers {
 		_, _ = fmt.Fprintln(log, "starting the controllers and the scheduler")
 		part("controllers", func() error {
@@ -116,7 +122,7 @@ func runCluster(ctx context.Context, o options, listener net.Listener, begun tim
 	}
 	if o.nodes > 0 {
 		_, _ = fmt.Fprintf(log, "starting %d nodes\n", o.nodes)
-		if err := startNodes(ctx, api, config, o, part, log); err != nil {
+		if err := startNodes(ctx, api, nodes, part); err != nil {
 			cancel(err)
 		}
 	}
@@ -132,15 +138,21 @@ func runCluster(ctx context.Context, o options, listener net.Listener, begun tim
 	return nil
 }
 
-// startNodes starts the nodes and the API of their resource metrics, and waits until they are ready.
-func startNodes(ctx context.Context, api *apitest.Server, config *rest.Config, o options, part func(string, func() error), log io.Writer) error {
+// newNodes returns the simulated nodes, and the kubelet's API of each by its name.
+func newNodes(config *rest.Config, o options, log io.Writer) (*fakenode.Nodes, func(string) http.Handler, error) {
+	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	nodes, err := fakenode.New(config, fakenode.Config{
-		Nodes: fakenode.Many(o.nodes, fakenode.Node{Name: "node"}), NoScheduler: o.controllers, API: fakenode.API{QPS: -1},
-		Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Nodes: fakenode.Many(o.nodes, fakenode.Node{Name: "node"}), NoScheduler: o.controllers, API: fakenode.API{QPS: -1}, Logger: logger,
 	})
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
+	kubelets, err := hollow.Kubelets(nodes, logger)
+	return nodes, kubelets, err
+}
+
+// startNodes starts the nodes and the API of their resource metrics, and waits until they are ready.
+func startNodes(ctx context.Context, api *apitest.Server, nodes *fakenode.Nodes, part func(string, func() error)) error {
 	if err := api.Aggregate(hollow.Metrics(nodes)); err != nil {
 		return err
 	}
