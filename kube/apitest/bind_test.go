@@ -35,3 +35,17 @@ func TestAPodIsBoundOnce(t *testing.T) {
 		assert.ErrorContains(t, bind("web", ""), `already assigned to node "n1"`)
 	}
 }
+
+// TestABindingNamesItsPod uses the resource bindings in place of the subresource of a pod.
+func TestABindingNamesItsPod(t *testing.T) {
+	api := new(apitest.Server)
+	api.Put(newPod("web", ""))
+	bind := func(name string) error {
+		return connect(t, api.RESTConfig()).CoreV1().RESTClient().Post().Namespace("prod").Resource("bindings").Body(&v1.Binding{
+			ObjectMeta: metav1.ObjectMeta{Name: name}, Target: v1.ObjectReference{Kind: "Node", Name: "n1"},
+		}).Do(t.Context()).Error()
+	}
+	assert.EqualError(t, bind("missing"), `pods "missing" not found`)
+	require.NoError(t, bind("web"))
+	assert.Equal(t, "n1", api.Pod("prod", "web").Spec.NodeName)
+}

@@ -16,6 +16,7 @@ const builtin = `
 core v1
  pods Pod n status binding eviction ephemeralcontainers resize log exec attach portforward proxy generation all =po
  services Service n status proxy all =svc
+ bindings Binding n review
  secrets Secret n
  configmaps ConfigMap n =cm
  serviceaccounts ServiceAccount n token =sa

@@ -121,6 +121,17 @@ func (s *Server) bind(r *request) (answer, error) {
 	}
 }
 
+// bindNamed assigns the pod that has the name of a Binding.
+func (s *Server) bindNamed(r *request, binding object) (answer, error) {
+	to := *r
+	s.mu.Lock()
+	to.kind = s.kindsLocked()[schema.GroupResource{Resource: "pods"}]
+	s.mu.Unlock()
+	to.gvk = to.kind.stored()
+	to.Resource, to.Subresource, to.Name = "pods", "binding", binding.GetName()
+	return s.bind(&to)
+}
+
 func setPodCondition(pod *v1.Pod, c v1.PodCondition) {
 	c.LastTransitionTime = now()
 	pod.Status.Conditions = slices.DeleteFunc(pod.Status.Conditions, func(old v1.PodCondition) bool { return old.Type == c.Type })

@@ -94,6 +94,9 @@ func (s *Server) create(r *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+	if _, ok := one.(*v1.Binding); ok {
+		return s.bindNamed(r, one)
+	}
 	if r.kind.review {
 		return s.review(r, one)
 	}

@@ -147,6 +147,12 @@ func testBuiltin(w *world, _ *hooks) {
 		"spec: {containers: [{name: main, image: web, env: [{name: A, value: b}, {name: A, value: c}]}]}")
 	assert.Contains(w, strings.Join(header.Values("Warning"), "\n"), `hides previous definition of \"A\", which may be dropped when using apply`)
 
+	// The resource bindings.
+	w.expect(404, `pods "absent" not found`, "POST", base+"bindings", "metadata: {name: absent}\ntarget: {kind: Node, name: n1}")
+	w.expect(201, "", "POST", base+"bindings", "metadata: {name: a}\ntarget: {kind: Node, name: n1}")
+	w.expect(409, `Operation cannot be fulfilled on pods/binding "a": pod a is already assigned to node "n1"`,
+		"POST", base+"bindings", "metadata: {name: a}\ntarget: {kind: Node, name: n2}")
+
 	// The namespace of an object of the cluster is ignored, also in updates.
 	w.expect(201, "", "POST", "/api/v1/nodes", "metadata: {name: builtin, namespace: default}")
 	w.Cleanup(func() { w.expectDeleted("/api/v1/nodes/builtin") })
