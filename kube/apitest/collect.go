@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -146,7 +147,12 @@ func (s *Server) edit(d ref, change func(object)) {
 		if was == nil {
 			return
 		}
-		next := was.object.DeepCopyObject().(object)
+		next := was.object
+		if _, ok := next.(*unstructured.Unstructured); ok {
+			next = detached(next) // shares the schemas of a definition, which are large
+		} else {
+			next = next.DeepCopyObject().(object)
+		}
 		change(next)
 		if same(was.object, next) || s.commit(d.kind, was, next) != nil {
 			return

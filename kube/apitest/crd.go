@@ -230,21 +230,29 @@ func (d *definition) apply(r *request, o object) error {
 
 // establish sets the conditions of a definition that is served.
 func establish(o object) {
-	t, err := tree(o)
-	if err != nil {
-		return
+	u, ok := o.(*unstructured.Unstructured)
+	if !ok {
+		t, err := tree(o)
+		if err != nil {
+			return
+		}
+		u = &unstructured.Unstructured{Object: t}
+		defer func() { setTree(o, u.Object) }()
 	}
+	t := u.Object // its fields, except status, may be shared with the stored object
 	at := metav1.Now().UTC().Format("2006-01-02T15:04:05Z")
-	conditions, _, _ := unstructured.NestedSlice(t, "status", "conditions")
-	for _, c := range conditions {
+	conditions, _, _ := unstructured.NestedFieldNoCopy(t, "status", "conditions")
+	list, _ := conditions.([]any)
+	for _, c := range list {
 		if one, _ := c.(map[string]any); one["type"] == "Established" {
 			return
 		}
 	}
 	names, _, _ := unstructured.NestedMap(t, "spec", "names")
 	var stored []any
-	versions, _, _ := unstructured.NestedSlice(t, "spec", "versions")
-	for _, v := range versions {
+	versions, _, _ := unstructured.NestedFieldNoCopy(t, "spec", "versions")
+	list, _ = versions.([]any)
+	for _, v := range list {
 		if one, _ := v.(map[string]any); one["storage"] == true {
 			stored = append(stored, one["name"])
 		}
@@ -253,9 +261,4 @@ func establish(o object) {
 		map[string]any{"type": "NamesAccepted", "status": "True", "reason": "NoConflicts", "message": "no conflicts found", "lastTransitionTime": at},
 		map[string]any{"type": "Established", "status": "True", "reason": "InitialNamesAccepted", "message": "the initial names have been accepted", "lastTransitionTime": at},
 	}}
-	if u, ok := o.(*unstructured.Unstructured); ok {
-		u.Object = t
-		return
-	}
-	setTree(o, t)
 }
