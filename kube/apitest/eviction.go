@@ -71,7 +71,10 @@ func (s *Server) disrupt(r *request, pod *v1.Pod) error {
 		return nil
 	case 1:
 	default:
-		return apierrors.NewInternalError(fmt.Errorf("this pod has more than one PodDisruptionBudget, which the eviction subresource does not support"))
+		return &apierrors.StatusError{ErrStatus: metav1.Status{
+			Status: metav1.StatusFailure, Code: http.StatusInternalServerError,
+			Message: "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
+		}}
 	}
 	pdb := found[0].object.(*policyv1.PodDisruptionBudget).DeepCopy()
 	observed := pdb.Status.ObservedGeneration > 0

@@ -153,6 +153,13 @@ func testBuiltin(w *world, _ *hooks) {
 	w.expect(409, `Operation cannot be fulfilled on pods/binding "a": pod a is already assigned to node "n1"`,
 		"POST", base+"bindings", "metadata: {name: a}\ntarget: {kind: Node, name: n2}")
 
+	// An eviction with two budgets.
+	w.expect(200, "", "PATCH", base+"pods/a", "metadata: {labels: {a: b}}")
+	w.expect(200, "", "PATCH", base+"pods/a/status", "status: {phase: Running}")
+	w.expect(201, "", "POST", "/apis/policy/v1/namespaces/builtin/poddisruptionbudgets", "metadata: {name: second}\nspec: {minAvailable: 1, selector: {matchLabels: {a: b}}}")
+	w.expect(500, "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
+		"POST", base+"pods/a/eviction", "apiVersion: policy/v1\nkind: Eviction\nmetadata: {name: a}")
+
 	// The namespace of an object of the cluster is ignored, also in updates.
 	w.expect(201, "", "POST", "/api/v1/nodes", "metadata: {name: builtin, namespace: default}")
 	w.Cleanup(func() { w.expectDeleted("/api/v1/nodes/builtin") })
