@@ -51,7 +51,7 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata/sc
 func TestScenarios(t *testing.T) {
 	script.Run(t, "testdata/scenarios/*.txt", *update, func(t *testing.T, scenario *script.Script) (played *script.Script) {
 		synctest.Test(t, func(t *testing.T) {
-			s := &scenarios{t: t, began: time.Now(), runtime: &runtimetest.Runtime{Backoff: 10 * time.Second}, last: map[types.UID]v1.PodStatus{}, told: map[types.UID]v1.PodStatus{}}
+			s := &scenarios{t: t, began: time.Now(), runtime: &runtimetest.Runtime{Backoff: 10 * time.Second}, last: map[types.UID]v1.PodStatus{}, described: map[types.UID]v1.PodStatus{}}
 			s.start()
 			var err error
 			played, err = scenario.Play(s.command)
@@ -73,17 +73,17 @@ type scenarios struct {
 	agent   *spine
 	pods    []*v1.Pod
 
-	mu    sync.Mutex // guards the fields below
-	away  bool       // the sink
-	last  map[types.UID]v1.PodStatus
-	told  map[types.UID]v1.PodStatus
-	heard []*heard
+	mu        sync.Mutex // guards the fields below
+	away      bool       // the sink
+	last      map[types.UID]v1.PodStatus
+	described map[types.UID]v1.PodStatus
+	reports   []*report
 }
 
-// heard is the last status of one pod that the sink got at one moment: the number of
+// A report is the last status of one pod that the sink got at one moment: the number of
 // statuses before it at the same moment is not fixed, and neither is the order of two
 // pods.
-type heard struct {
+type report struct {
 	at      time.Duration
 	pod     *v1.Pod
 	status  v1.PodStatus
@@ -98,15 +98,15 @@ func (s *scenarios) start() {
 	s.source.Set(s.pods...)
 }
 
-func (s *scenarios) hearLocked(pod *v1.Pod) *heard {
+func (s *scenarios) reportLocked(pod *v1.Pod) *report {
 	at := time.Since(s.began)
-	for _, h := range s.heard {
+	for _, h := range s.reports {
 		if h.at == at && h.pod.UID == pod.UID {
 			return h
 		}
 	}
-	h := &heard{at: at, pod: pod, status: s.last[pod.UID]}
-	s.heard = append(s.heard, h)
+	h := &report{at: at, pod: pod, status: s.last[pod.UID]}
+	s.reports = append(s.reports, h)
 	return h
 }
 
@@ -119,7 +119,7 @@ func (s *scenarios) UpdatePodStatus(_ context.Context, pod *v1.Pod, next v1.PodS
 	if s.away {
 		return errAway
 	}
-	s.hearLocked(pod).status = *next.DeepCopy()
+	s.reportLocked(pod).status = *next.DeepCopy()
 	s.last[pod.UID] = *next.DeepCopy()
 	return nil
 }
@@ -131,7 +131,7 @@ func (s *scenarios) DeletePod(_ context.Context, pod *v1.Pod) error {
 	if s.away {
 		return errAway
 	}
-	s.hearLocked(pod).deleted = true
+	s.reportLocked(pod).deleted = true
 	return nil
 }
 
@@ -145,14 +145,14 @@ func (s *scenarios) command(c *script.Command) ([]string, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	slices.SortStableFunc(s.heard, func(a, b *heard) int {
+	slices.SortStableFunc(s.reports, func(a, b *report) int {
 		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.pod.Name, b.pod.Name), cmp.Compare(a.pod.UID, b.pod.UID))
 	})
 	var out []string
-	for _, h := range s.heard {
-		told := s.told[h.pod.UID]
-		lines := status.Describe(&told, &h.status)
-		s.told[h.pod.UID] = h.status
+	for _, h := range s.reports {
+		described := s.described[h.pod.UID]
+		lines := status.Describe(&described, &h.status)
+		s.described[h.pod.UID] = h.status
 		if h.deleted {
 			lines = append(lines, "deleted")
 		}
@@ -160,7 +160,7 @@ func (s *scenarios) command(c *script.Command) ([]string, error) {
 			out = append(out, fmt.Sprintf("%gs %s: %s", h.at.Seconds(), h.pod.Name, line))
 		}
 	}
-	s.heard = nil
+	s.reports = nil
 	return out, nil
 }
 

@@ -30,11 +30,11 @@ func TestCheckpointsOutliveTheAgent(t *testing.T) {
 	d.open(t)
 	require.NotNil(t, d.Admit(t.Context(), podOf("u-2", "a: cpu=2")), "its room is taken before a source has added it")
 	require.Len(t, d.others, 1)
-	told := d.others[0]
-	assert.Equal(t, "ns/u-1", told.Namespace+"/"+told.Name)
-	assert.True(t, same(res("cpu=1"), told.Spec.InitContainers[0].Resources))
-	assert.Equal(t, first.Spec.Overhead, told.Spec.Overhead)
-	assert.NotNil(t, told.Spec.Resources)
+	reported := d.others[0]
+	assert.Equal(t, "ns/u-1", reported.Namespace+"/"+reported.Name)
+	assert.True(t, same(res("cpu=1"), reported.Spec.InitContainers[0].Resources))
+	assert.Equal(t, first.Spec.Overhead, reported.Spec.Overhead)
+	assert.NotNil(t, reported.Spec.Resources)
 
 	d.asked = nil
 	resized := first.DeepCopy()

@@ -292,7 +292,7 @@ func TestARestartRepeatsNoEvents(t *testing.T) { // sl-20
 	d.open(t)
 	d.Allocate(t.Context(), more, runs("a: cpu=1/1"))
 	assert.Equal(t, said, conditions(d, "u"))
-	assert.Len(t, d.events, 3, "told already")
+	assert.Len(t, d.events, 3, "reported before")
 	assert.True(t, since.Time.Equal(d.ResizeState("u").PendingSince), "it has waited since then")
 	d.Allocate(t.Context(), more, runs("a: cpu=2/2"))
 	assert.Contains(t, d.events[3], "ResizeCompleted")

@@ -12,7 +12,7 @@ import (
 	"github.com/kubeparts/kubeparts/cm/cgroups"
 )
 
-// An adopted cgroup is that of a pod which an earlier agent started. Until Ensure is
+// An adopted cgroup belongs to a pod that an earlier agent started. Until Ensure is
 // called for the pod, or its cgroup is removed, its resources count in the demand of its
 // class: otherwise the limits of the class would be below the usage of its pods.
 type adopted struct {

@@ -93,7 +93,7 @@ type Config struct {
 	// Policy determines the resources of the cgroups of pods.
 	Policy Policy
 
-	// Capacity is that of the node: [ReadCapacity], with ephemeral-storage added.
+	// Capacity is the capacity of the node: [ReadCapacity], with ephemeral-storage added.
 	Capacity v1.ResourceList
 
 	// Reserved is the part of Capacity that is not allocatable to pods.

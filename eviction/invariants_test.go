@@ -177,7 +177,7 @@ func TestNoPodIsEvictedWithoutAThresholdThatIsMet(t *testing.T) {
 		assert.Positive(t, c.Deficit)
 		assert.Contains(t, p.Conditions, c.Threshold.Signal.Condition())
 		for _, o := range p.Observations {
-			assert.True(t, 0 <= o.Available && o.Available <= o.Capacity, "use beyond the capacity is not believed: %v", o)
+			assert.True(t, 0 <= o.Available && o.Available <= o.Capacity, "a usage beyond the capacity is not used: %v", o)
 		}
 		after := p.After(&statsapi.Summary{}, nil)
 		assert.Nil(t, after.Chosen, "no pod is evicted for unknown figures")

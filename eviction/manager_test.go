@@ -156,18 +156,18 @@ func TestHooksReportValuesOfMetrics(t *testing.T) { // ev-29
 		stuck := &worldPod{Pod: podOf("stuck"), stats: true, unkilled: true, uses: map[eviction.Signal]int64{"memory.available": 1 << 28}}
 		stuck.Spec.Priority = new(int32(-1))
 		w.pods = append(w.pods, stuck)
-		var told []string
+		var reported []string
 		w.config.Hooks = eviction.Hooks{
-			Evicted:    func(e eviction.Victim) { told = append(told, "evicted by "+e.Signal) },
-			KillFailed: func(e eviction.Victim, err error) { told = append(told, "failed "+e.Pod.Name+": "+err.Error()) },
-			StatsAge:   func(s eviction.Signal, age time.Duration) { told = append(told, string(s)+" "+age.String()) },
+			Evicted:    func(e eviction.Victim) { reported = append(reported, "evicted by "+e.Signal) },
+			KillFailed: func(e eviction.Victim, err error) { reported = append(reported, "failed "+e.Pod.Name+": "+err.Error()) },
+			StatsAge:   func(s eviction.Signal, age time.Duration) { reported = append(reported, string(s)+" "+age.String()) },
 			Passed:     func(_ eviction.Result, err error) { assert.NoError(t, err) },
 		}
 		m, err := w.manager()
 		require.NoError(t, err)
 		result, err := m.Pass(t.Context())
 		require.NoError(t, err)
-		assert.Equal(t, []string{"memory.available 3s", "failed stuck: it does not end", "evicted by memory.available"}, told)
+		assert.Equal(t, []string{"memory.available 3s", "failed stuck: it does not end", "evicted by memory.available"}, reported)
 		assert.Len(t, result.Failed, 1)
 		assert.Len(t, result.Evicted, 1)
 		assert.True(t, m.Under(v1.NodeMemoryPressure))

@@ -33,7 +33,7 @@ type Result struct {
 }
 
 // Pass evaluates the node once and carries out the plan. It returns when the pods that it
-// evicted have terminated. The error is that of the measurement; the result has a plan
+// evicted have terminated. The error is the error of the measurement; the result has a plan
 // nevertheless if a part could be measured. Errors of the actions are logged.
 func (m *Manager) Pass(ctx context.Context) (result Result, err error) {
 	if m.cfg.Policy.idle() {

@@ -25,7 +25,7 @@ type Candidate struct {
 	// which then counts as zero, or if the measurement failed ([Inputs].Partial), which
 	// makes the pod exempt.
 	Unmeasured bool `json:"unmeasured,omitempty"`
-	// Usage and Request are those of the resource that is low, in bytes, inodes or
+	// Usage and Request are amounts of the resource that is low, in bytes, inodes or
 	// processes.
 	Usage   int64 `json:"usage"`
 	Request int64 `json:"request"`

@@ -142,7 +142,7 @@ func (m *Manager) inputs(space Space, now time.Time, all bool) Inputs {
 	}
 }
 
-// detect updates the records. synced is that of Config.Pods.
+// detect updates the records. synced is the result of Config.Pods.
 func (m *Manager) detect(ctx context.Context, now time.Time) (synced bool, err error) {
 	m.load(now)
 	// A hold that is released after this has a container in the list of uses.

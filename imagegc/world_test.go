@@ -141,7 +141,7 @@ func (w *world) has(name string) bool {
 	return slices.ContainsFunc(w.images, func(s stored) bool { return s.image.ID == "sha256:"+name })
 }
 
-// config is that of a manager of this world.
+// config configures a manager of this world.
 func (w *world) config() imagegc.Config {
 	return imagegc.Config{
 		Store: w, Space: w.space,

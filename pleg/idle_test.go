@@ -14,7 +14,7 @@ import (
 	"github.com/kubeparts/kubeparts/pleg"
 )
 
-// The goroutines of a Generator are those of Run: their number does not depend on the
+// Only Run starts goroutines of a Generator: their number does not depend on the
 // number of pods, nor on how many of them fail.
 func TestAnIdlePodHasNoGoroutine(t *testing.T) {
 	count := func(pods int) (goroutines int) {

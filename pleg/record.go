@@ -214,8 +214,8 @@ func (r *record) satisfies(t time.Time, next uint64) bool {
 	return r.readBy.covers(t, next)
 }
 
-// snapshot returns a copy of the status, whose slices are shared. Its ObservedAt is that of the read that
-// last confirmed it. It is never nil.
+// snapshot returns a copy of the status, whose slices are shared. Its ObservedAt is the time of the read
+// that last confirmed it. It is never nil.
 func (r *record) snapshot() *runtime.PodStatus {
 	s := runtime.PodStatus{UID: r.uid}
 	if r.status != nil {

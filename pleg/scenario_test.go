@@ -71,7 +71,7 @@ func scenario(t *testing.T, seed uint64) {
 
 	var mu sync.Mutex // guards the handlers' state
 	type state map[types.UID]map[string]pleg.EventType
-	told, followed := make(state), make(state)
+	reported, followed := make(state), make(state)
 	slow := time.Duration(rnd.IntN(3)) * 200 * time.Millisecond
 	var g *pleg.Generator
 	follower := func(known state) func(pleg.Event) {
@@ -90,7 +90,7 @@ func scenario(t *testing.T, seed uint64) {
 			}
 		}
 	}
-	cfg.Handle = follower(told)
+	cfg.Handle = follower(reported)
 	g, err := pleg.New(cfg)
 	require.NoError(t, err)
 	defer run(t, g)()
@@ -189,7 +189,7 @@ func scenario(t *testing.T, seed uint64) {
 			want = clone(p)
 		}
 		wantView := view(want.Pod())
-		for name, known := range map[string]state{"Handle": told, "a follower": followed} {
+		for name, known := range map[string]state{"Handle": reported, "a follower": followed} {
 			if known[uid] == nil {
 				known[uid] = make(map[string]pleg.EventType)
 			}

@@ -382,18 +382,18 @@ func TestHooksTellOfProblemsAndTheirEnd(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "pod.yaml")
 	write(t, path, "a: 1")
-	var told []string
+	var reported []string
 	f, err := podsource.NewFile(podsource.FileConfig{Path: dir, NodeName: "n", Settle: -1, Hooks: podsource.ManifestHooks{
-		Problem:  func(p podsource.Problem) { told = append(told, "problem "+filepath.Base(p.Path)) },
-		Resolved: func(path string) { told = append(told, "mended "+filepath.Base(path)) },
+		Problem:  func(p podsource.Problem) { reported = append(reported, "problem "+filepath.Base(p.Path)) },
+		Resolved: func(path string) { reported = append(reported, "mended "+filepath.Base(path)) },
 	}})
 	require.NoError(t, err)
 	read(t, f)
 	read(t, f)
-	assert.Equal(t, []string{"problem pod.yaml"}, told, "once")
+	assert.Equal(t, []string{"problem pod.yaml"}, reported, "once")
 	write(t, path, "b: 1\nkind: Pod")
 	read(t, f)
 	write(t, path, webYAML)
 	read(t, f)
-	assert.Equal(t, []string{"problem pod.yaml", "problem pod.yaml", "mended pod.yaml"}, told)
+	assert.Equal(t, []string{"problem pod.yaml", "problem pod.yaml", "mended pod.yaml"}, reported)
 }

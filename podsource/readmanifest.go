@@ -100,7 +100,7 @@ func readManifest(path string, now time.Time, settle time.Duration) ([]byte, err
 	return data, nil
 }
 
-// checkRegular returns an error unless info is that of a regular file that is not too large.
+// checkRegular returns an error unless info describes a regular file that is not too large.
 func checkRegular(info fs.FileInfo) error {
 	mode := info.Mode()
 	switch {

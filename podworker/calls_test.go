@@ -144,7 +144,7 @@ func TestTerminationIsSeenBeforeItIsTakenUp(t *testing.T) { // pw-9, pw-44
 		w.Remove("web")
 		time.Sleep(time.Second)
 		state, _ := w.Table().State("web")
-		assert.Equal(t, podworker.Stopping, state, "a Sync that minds no context may still start containers")
+		assert.Equal(t, podworker.Stopping, state, "a Sync that ignores its context may still start containers")
 		time.Sleep(5 * time.Second)
 		state, _ = w.Table().State("web")
 		assert.Equal(t, podworker.Finished, state)

@@ -315,11 +315,11 @@ func TestAFailedCollectionIsAnEventOfTheNode(t *testing.T) { // cg-9
 	synctest.Test(t, func(t *testing.T) {
 		garbage := &bin{fail: errors.New("a sandbox is stuck")}
 		var mu sync.Mutex
-		var told []runtime.Event
+		var reported []runtime.Event
 		w, err := podworker.New(podworker.Config{Handler: &recorder{}, StatusCache: observed{}, Record: func(e runtime.Event) {
 			mu.Lock()
 			defer mu.Unlock()
-			told = append(told, e)
+			reported = append(reported, e)
 		}})
 		require.NoError(t, err)
 		node := v1.ObjectReference{Kind: "Node", Name: "node"}
@@ -331,6 +331,6 @@ func TestAFailedCollectionIsAnEventOfTheNode(t *testing.T) { // cg-9
 		garbage.mu.Unlock()
 		time.Sleep(60 * time.Second)
 		stop()
-		assert.Equal(t, []runtime.Event{{Object: node, Type: v1.EventTypeWarning, Reason: "ContainerGCFailed", Message: "a sandbox is stuck"}}, told)
+		assert.Equal(t, []runtime.Event{{Object: node, Type: v1.EventTypeWarning, Reason: "ContainerGCFailed", Message: "a sandbox is stuck"}}, reported)
 	})
 }

@@ -56,13 +56,13 @@ type modelPod struct {
 	runs   bool // in the runtime
 
 	// Of this life:
-	acked  bool  // Terminating was reached
-	grace  int64 // passed to the last Terminate; 0: none
-	synced int   // the spec of the last Sync
-	latest int   // the last desired spec
-	own    int   // the same, without specs for the time after a restart
-	back   bool  // went back from Finished to Cleaning
-	heard  bool  // the Cleanup in flight, or the last one, includes the deletion
+	acked        bool  // Terminating was reached
+	grace        int64 // passed to the last Terminate; 0: none
+	synced       int   // the spec of the last Sync
+	latest       int   // the last desired spec
+	own          int   // the same, without specs for the time after a restart
+	back         bool  // went back from Finished to Cleaning
+	withDeletion bool  // the Cleanup in flight, or the last one, includes the deletion
 }
 
 type modelKey struct {
@@ -357,7 +357,7 @@ func (m *model) turn(i int) broken {
 		if p.lifecycle.pod != modelSpecs[p.own] {
 			return "pw-14: a Cleanup is given the spec of the life after"
 		}
-		p.heard = p.lifecycle.end >= deletionPassed
+		p.withDeletion = p.lifecycle.end >= deletionPassed
 		if p.runs {
 			return "it is cleaned up, and it runs"
 		}
@@ -404,7 +404,7 @@ func (m model) settles() broken {
 			return "it is first in the queue, and waits forever"
 		case p.lifecycle.state == Syncing && p.synced != p.latest:
 			return "inv-14: the last spec is never synced"
-		case p.lifecycle.state == Finished && p.lifecycle.end >= deletionSet && p.lifecycle.restart == nil && p.acked && !p.heard && p.lifecycle.orphan == nil:
+		case p.lifecycle.state == Finished && p.lifecycle.end >= deletionSet && p.lifecycle.restart == nil && p.acked && !p.withDeletion && p.lifecycle.orphan == nil:
 			return "its object is deleted, and no Cleanup included the deletion"
 		case p.lifecycle.state == Finished && p.runs:
 			return "it has finished, and runs"

@@ -146,12 +146,12 @@ func TestAFollowerThatBlocks(t *testing.T) {
 				time.Sleep(10 * time.Second)
 			}
 		}()
-		var told []runtime.ProbeResult
+		var reported []runtime.ProbeResult
 		gate, done := make(chan struct{}), make(chan error)
 		go func() {
 			done <- m.Follow(ctx, func(c prober.Change) {
 				<-gate
-				told = append(told, c.Result)
+				reported = append(reported, c.Result)
 			})
 		}()
 		time.Sleep(305 * time.Second)
@@ -160,8 +160,8 @@ func TestAFollowerThatBlocks(t *testing.T) {
 		want := shown(m, pod("u"))
 		close(gate)
 		synctest.Wait()
-		require.Len(t, told, 2, "the first, and the last")
-		assert.Contains(t, want, "readiness="+told[1].String())
+		require.Len(t, reported, 2, "the first, and the last")
+		assert.Contains(t, want, "readiness="+reported[1].String())
 		cancel()
 		require.NoError(t, <-done)
 		assert.EqualError(t, m.Follow(t.Context(), nil), "prober: Follow: handle is nil")
@@ -321,14 +321,14 @@ func TestALateFollowerGetsTheCurrentResults(t *testing.T) { // prober-61
 		m.Add(pod("u", container("web", "SL", nil)))
 		time.Sleep(5 * time.Second)
 		ctx, cancel := context.WithCancel(t.Context())
-		var told []prober.Change
+		var reported []prober.Change
 		done := make(chan error)
-		go func() { done <- m.Follow(ctx, func(c prober.Change) { told = append(told, c) }) }()
+		go func() { done <- m.Follow(ctx, func(c prober.Change) { reported = append(reported, c) }) }()
 		synctest.Wait()
 		assert.Equal(t, []prober.Change{
 			{UID: "u", Container: "web", ContainerID: "1", Kind: prober.Startup, Result: runtime.ProbeSuccess},
 			{UID: "u", Container: "web", ContainerID: "1", Kind: prober.Liveness, Result: runtime.ProbeSuccess},
-		}, told)
+		}, reported)
 		cancel()
 		require.NoError(t, <-done)
 	})

@@ -29,7 +29,7 @@ func (p phase) String() string {
 	return [...]string{"idle", "probing", "decided", "ended"}[p]
 }
 
-// A state is the state of a worker. The zero value is that of a new worker.
+// A state is the state of a worker. The zero value is the state of a new worker.
 type state struct {
 	// id of the container instance; empty before the first.
 	id    string

@@ -119,8 +119,8 @@ func (m *Manager) restoredResults(uid types.UID) map[string]runtime.ProbeStatus 
 	return containers
 }
 
-// before returns the result of an instance from before the restart: that of the checkpoint, or
-// else of the pod status.
+// before returns the result of an instance from before the restart: from the checkpoint, or else
+// from the pod status.
 func (m *Manager) before(w *worker, id string) runtime.ProbeResult {
 	if id == "" || w.kind == Liveness {
 		return runtime.ProbeUnknown

@@ -68,14 +68,14 @@ func TestANoticeIsFoundByPolling(t *testing.T) {
 func TestAnEarlierDeadlineIsReportedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := new(cloud)
-		var told []time.Duration
+		var reported []time.Duration
 		begun := time.Now()
 		watching, stop := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			assert.NoError(t, shutdown.Poll{Period: 10 * s, Query: c.ask}.Watch(watching, 0, func(n shutdown.Notice) {
 				if n.Stopping {
-					told = append(told, n.Deadline.Sub(begun))
+					reported = append(reported, n.Deadline.Sub(begun))
 				}
 			}))
 		})
@@ -86,7 +86,7 @@ func TestAnEarlierDeadlineIsReportedOnce(t *testing.T) {
 		}
 		stop()
 		wg.Wait()
-		assert.Equal(t, []time.Duration{90 * s, 50 * s}, told, "neither one that wavers nor one that is later")
+		assert.Equal(t, []time.Duration{90 * s, 50 * s}, reported, "neither one that wavers nor one that is later")
 	})
 }
 
@@ -139,12 +139,12 @@ func TestASignalBeforeTheFirstWatchCounts(t *testing.T) {
 	got := make(chan os.Signal, 1)
 	got <- os.Interrupt
 	ctx, stop := context.WithCancel(t.Context())
-	var told shutdown.Notice
+	var reported shutdown.Notice
 	require.NoError(t, shutdown.Signals{Received: got}.Watch(ctx, 0, func(n shutdown.Notice) {
-		told = n
+		reported = n
 		stop()
 	}))
-	assert.True(t, told.Stopping)
+	assert.True(t, reported.Stopping)
 }
 
 func TestWaitersAreNotifiedOfACancellation(t *testing.T) {

@@ -121,10 +121,10 @@ func TestAStaleListIsOvercome(t *testing.T) { // pleg-18
 		2s  add other main:c=run
 		20s fault runtime kind=stale for=4s delay=1s
 		22s add web main:c=run`)
-	var told []string
+	var reported []string
 	for _, e := range of(trace, sim.EventReceived, "web") {
-		told = append(told, string(e.Event.Type))
+		reported = append(reported, string(e.Event.Type))
 	}
-	assert.Contains(t, told, "ContainerRemoved", "which it was not")
+	assert.Contains(t, reported, "ContainerRemoved", "which it was not")
 	assert.Empty(t, of(trace, sim.Removed, "web"))
 }

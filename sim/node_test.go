@@ -82,15 +82,15 @@ func TestPodsLiveOnANode(t *testing.T) {
 
 func TestAnEvictedPodHasFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		told := new(status.MemorySink)
-		n := startNode(t, sim.NodeConfig{Sink: told})
+		reported := new(status.MemorySink)
+		n := startNode(t, sim.NodeConfig{Sink: reported})
 		require.NoError(t, n.Add(pod("web", "web")))
 		time.Sleep(time.Second)
 		<-n.Evict("web", podworker.KillOptions{Termination: runtime.Termination{Failed: true, Reason: "Evicted"}})
 		time.Sleep(time.Second)
 		s, _ := n.Status("web")
 		assert.Equal(t, "Failed Evicted", string(s.Phase)+" "+s.Reason)
-		again, _ := told.Status("web")
+		again, _ := reported.Status("web")
 		assert.Equal(t, s, again, "a sink of one's own hears it too")
 		assert.Len(t, n.Pods(), 1, "the object stays")
 	})

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A store contains the desired pods, those of an API server and those of a directory of
-// manifests, and stores the statuses of the API pods. It outlives agents. Pods in it
+// A store contains the desired pods, of an API server and of a directory of manifests, and
+// stores the statuses of the API pods. It outlives agents. Pods in it
 // are never modified in place.
 type store struct {
 	mu        sync.Mutex

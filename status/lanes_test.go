@@ -40,13 +40,13 @@ func TestUrgentChangesGoFirstAndNoneStarves(t *testing.T) {
 
 func TestATerminalStatusIsDeliveredAmongAThousandChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var heard time.Duration
+		var reportedAfter time.Duration
 		began := time.Now()
 		job := named(podOf(v1.RestartPolicyNever, "a"), "job")
 		m := started(t, status.Config{Parallel: 1, Sink: sinkFunc(func(_ context.Context, pod *v1.Pod, s v1.PodStatus) error {
 			time.Sleep(10 * time.Millisecond)
 			if pod == job && status.Terminal(s.Phase) {
-				heard = time.Since(began)
+				reportedAfter = time.Since(began)
 			}
 			return nil
 		})})
@@ -56,7 +56,7 @@ func TestATerminalStatusIsDeliveredAmongAThousandChanges(t *testing.T) {
 		m.Report(job, stopped(exitedC("a", 0, 0)), nil, runtime.Termination{})
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		assert.NotZero(t, heard)
-		assert.LessOrEqual(t, heard, 100*time.Millisecond)
+		assert.NotZero(t, reportedAfter)
+		assert.LessOrEqual(t, reportedAfter, 100*time.Millisecond)
 	})
 }

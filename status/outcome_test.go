@@ -102,8 +102,7 @@ func TestALostEphemeralContainerHasTerminated(t *testing.T) { // rt-45
 	}
 }
 
-// The exits of former sandboxes do not count: neither those of the init containers, nor those of the
-// regular containers.
+// The exits of init containers and regular containers in former sandboxes do not count.
 func TestAPodIsPendingAfterARebootUntilItsInitContainersAreDone(t *testing.T) { // st-22
 	for _, policy := range []v1.RestartPolicy{v1.RestartPolicyAlways, v1.RestartPolicyOnFailure} {
 		pod := withInit(podOf(policy, "a"), "i", "j")

@@ -19,7 +19,7 @@ import (
 	"github.com/kubeparts/kubeparts/volume/volumetest"
 )
 
-// claims are those of an API that can be out of reach.
+// claims reads from an API that can be unreachable.
 type claims struct {
 	claims map[string]*v1.PersistentVolumeClaim
 	pvs    map[string]*v1.PersistentVolume

@@ -8,7 +8,7 @@ import (
 
 // DiskUsage returns the disk usage of a directory as du computes it: allocated blocks, hard links once,
 // without other file systems mounted below it. Capacity and available bytes and inodes are those of the
-// file system. It returns an error that is the one of ctx if ctx is done.
+// file system. If ctx is done it returns the error of ctx.
 func DiskUsage(ctx context.Context, dir string) (statsapi.FsStats, error) {
 	return diskUsage(ctx, dir)
 }

@@ -238,7 +238,7 @@ func TestASourceThatHasNotSyncedIsReported(t *testing.T) {
 	})
 }
 
-// The age of a pod is that of the pod, not that of the agent, and a volume that no plugin supports is a
+// The age of a pod is not the age of the agent, and a volume that no plugin supports is a
 // failure.
 func TestThePodOfARestartedAgentKeepsItsAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -87,7 +87,7 @@ func checkSpec(pod *v1.Pod, node Node) (failures []Failure) {
 }
 
 // checkOS compares the pod's label and spec.os with the operating system of the node. As in the
-// kubelet the label is that of the pod; its node selector is one of [checkAffinity].
+// kubelet it reads the label of the pod; [checkAffinity] evaluates its node selector.
 func checkOS(pod *v1.Pod, node Node) (failures []Failure) {
 	if node.OS == "" {
 		return nil

@@ -77,7 +77,7 @@ func TestCheckSaysWhyAPodMayNotRunHere(t *testing.T) {
 		"adm-4 an extended resource that the node does not know is not its to give": {func(p *v1.Pod) {
 			p.Spec.Containers[0].Resources.Requests = v1.ResourceList{"example.com/tpu": resource.MustParse("5")}
 		}, nil},
-		"adm-7 one that it knows is": {func(p *v1.Pod) {
+		"adm-7 one of the node is": {func(p *v1.Pod) {
 			p.Spec.Containers[0].Resources.Requests = v1.ResourceList{"example.com/gpu": resource.MustParse("2")}
 		}, []string{"OutOfexample.com/gpu: Node didn't have enough resource: example.com/gpu, requested: 2, used: 0, capacity: 1"}},
 		"a resource of Kubernetes' own that the node has none of": {func(p *v1.Pod) {
@@ -114,7 +114,7 @@ func TestCheckSaysWhyAPodMayNotRunHere(t *testing.T) {
 		}, nil},
 		"and not by another": {func(p *v1.Pod) { p.Spec.Tolerations = []v1.Toleration{{Key: "dark", Value: "no"}} }, []string{
 			"TaintToleration: Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate: dark=yes:NoExecute"}},
-		"all reasons are told, in order": {func(p *v1.Pod) {
+		"all reasons are reported, in order": {func(p *v1.Pod) {
 			p.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: resource.MustParse("600m")}
 			p.Spec.NodeName = "cellar"
 			p.Spec.OS = &v1.PodOS{Name: v1.Windows}

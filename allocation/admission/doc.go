@@ -34,7 +34,7 @@
 //     select other labels.
 //   - Devices, topology, node pressure and shutdown are not checked here: other
 //     packages have Admitters for them.
-//   - The requests of a pod are those of its spec, with its overhead. Callers pass
+//   - The requests of a pod are the requests in its spec, with its overhead. Callers pass
 //     pods with their allocated resources in the spec.
 //
 // # Differences from the kubelet

@@ -43,7 +43,7 @@ func TestTheNearestGoesByWhatIsStillMissing(t *testing.T) { // ev-61
 		{InsufficientResource: &admission.InsufficientResource{Resource: v1.ResourceCPU, Requested: 4000, Capacity: 0}},
 		{InsufficientResource: &admission.InsufficientResource{Resource: v1.ResourceMemory, Requested: 4 << 30, Capacity: 0}},
 	}
-	// After the first victim the largest relative deficit is that of CPU: the next
+	// After the first victim CPU has the largest relative deficit: the next
 	// victim is the pod that has it, although the other one has more memory.
 	first := pod("first", false, "cpu", "3900m", "memory", "1Gi")
 	cpu := pod("cpu", false, "cpu", "100m", "memory", "1Gi")

@@ -218,7 +218,7 @@ func (m *Manager) replaceSaved(saved assignments) error {
 }
 
 // refuse returns the error with which a kubelet refuses to start with a checkpoint (rule
-// cpu-4), where decodeErr is that of decode; nil if a kubelet uses it.
+// cpu-4), where decodeErr is the error of decode; nil if a kubelet uses it.
 func (m *Manager) refuse(saved assignments, decodeErr error) error {
 	file := fmt.Sprint(m.cfg.Store)
 	if decodeErr != nil {

@@ -119,7 +119,7 @@ func TestNonePutsBackWhatStaticHasPinned(t *testing.T) {
 		m, err := cpu.Open(cfg)
 		require.NoError(t, err)
 		require.ErrorContains(t, m.Reconcile(t.Context()), `container "c0" of pod s: it hangs`)
-		assert.Contains(t, string(store.Record), `"static"`, "not all are told yet")
+		assert.Contains(t, string(store.Record), `"static"`, "not all containers are updated yet")
 		m, err = cpu.Open(cfg) // the agent restarts
 		require.NoError(t, err)
 		fail = nil

@@ -46,8 +46,8 @@ type resource struct {
 	// plugin without an interruption registers the new instance before the old one ends.
 	plugins []*plugin
 
-	// plugin is the one of them that is used: the newest that has reported its devices, or else
-	// the newest; nil if there is none. listed is true if it has reported them.
+	// plugin is used: the newest of plugins that has reported its devices, or else the newest;
+	// nil if there is none. listed is true if it has reported them.
 	plugin *plugin
 	listed bool
 

@@ -136,7 +136,7 @@ func TestAnAgentThatDiesBetweenAnyTwoCalls(t *testing.T) {
 	t.Fatal("there are more accesses than expected")
 }
 
-// A deathly world is that of an agent that dies: its accesses fail, and have no effect.
+// A deathly world belongs to an agent that was killed: its accesses fail, and have no effect.
 type deathly struct {
 	*world
 	mu   sync.Mutex

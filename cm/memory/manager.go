@@ -198,7 +198,7 @@ func (m *Manager) heal(assigned assignedBlocks) error {
 }
 
 // refuse returns the error with which a kubelet refuses to start with a checkpoint (rule
-// mem-1), where decodeErr is that of decode; nil if a kubelet uses it.
+// mem-1), where decodeErr is the error of decode; nil if a kubelet uses it.
 func (m *Manager) refuse(saved checkpointState, decodeErr error) error {
 	file := fmt.Sprint(m.cfg.Store)
 	switch {
@@ -265,7 +265,7 @@ func (m *Manager) Hints(pod *v1.Pod, c *v1.Container) topology.Hints {
 	return out
 }
 
-// nodesLocked returns the nodes of the container's memory; if c is nil, those of any
+// nodesLocked returns the nodes of the container's memory; if c is nil, of the memory of any
 // container of the pod.
 func (m *Manager) nodesLocked(uid types.UID, c *v1.Container) (topology.Mask, bool) {
 	for _, name := range slices.Sorted(maps.Keys(m.state.Assigned[uid])) {

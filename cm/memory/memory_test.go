@@ -291,7 +291,7 @@ func TestACorruptStateIsDetected(t *testing.T) {
 				if store.Kept == nil {
 					require.Equal(t, string(record), string(next.State().Encode()))
 				} else {
-					require.Zero(t, next.Nodes("a", "c"), "it is not believed in part")
+					require.Zero(t, next.Nodes("a", "c"), "no part of it is used")
 				}
 			}
 			got, err := memory.Decode(broken)

@@ -32,7 +32,7 @@
 //
 //   - No cAdvisor: the values of the node are read on demand.
 //   - One provider: CRI first, cgroups for each missing field.
-//   - Inodes of images are those of the file system of the mountpoint.
+//   - The inodes of images are counted for the file system of the mountpoint.
 //   - Termination messages count as ephemeral storage; they and the hosts file count with
 //     their blocks on disk.
 //   - User-defined metrics and accelerators are not supported.

@@ -329,8 +329,8 @@ func (c *Collector) CgroupStats(uid types.UID, containerID string) (cgroups.Stat
 	return c.cfg.Cgroups.Stats(name)
 }
 
-// Dirs returns directories on the file systems in Summary: that of the node, and that of
-// the writable layers of containers as the runtime last reported it; "" if unknown.
+// Dirs returns directories on the file systems in Summary: of the node, and of the
+// writable layers of containers as the runtime last reported it; "" if unknown.
 func (c *Collector) Dirs() (node, containers string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

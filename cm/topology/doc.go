@@ -43,7 +43,7 @@
 //   - A pod whose allocation fails releases its allocations at once.
 //   - NUMA nodes without CPUs are part of the hints for CPUs, so that these can be merged
 //     with hints for memory.
-//   - The number of threads per core is that of the largest core. Where sysfs reports no
+//   - The number of threads per core is the number of the largest core. Where sysfs reports no
 //     caches, one per socket is assumed.
 //
 // # Testing

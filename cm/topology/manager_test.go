@@ -74,17 +74,17 @@ func TestProvidersAreCalledInOrder(t *testing.T) {
 	} {
 		t.Run(string(scope), func(t *testing.T) {
 			var log []string
-			var told []topology.AdmitInfo
+			var reported []topology.AdmitInfo
 			m, err := topology.NewManager(topology.Config{
 				Machine: topologytest.Machine(t, "xeon-2s"), Policy: topology.Restricted, Scope: scope,
 				Providers: []topology.Provider{&giver{name: "a", log: &log, hints: node(1)}, &giver{name: "b", log: &log, hints: node(1)}},
-				Hooks:     topology.Hooks{Admitted: func(i topology.AdmitInfo) { told = append(told, i) }},
+				Hooks:     topology.Hooks{Admitted: func(i topology.AdmitInfo) { reported = append(reported, i) }},
 			})
 			require.NoError(t, err)
 			require.NoError(t, m.Admit(t.Context(), twoContainers()))
 			assert.Equal(t, want, log)
-			require.Len(t, told, 1) // top-7
-			assert.NoError(t, told[0].Error)
+			require.Len(t, reported, 1) // top-7
+			assert.NoError(t, reported[0].Error)
 		})
 	}
 }

@@ -22,22 +22,22 @@ var _ eviction.Notifier = (*notify.Notifier)(nil)
 
 func TestALevelIsReportedOnceUntilTheUsageFalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var used, told atomic.Int64
+		var used, reported atomic.Int64
 		used.Store(10)
 		n, err := notify.New(notify.Config{Usage: func() (int64, error) { return used.Load(), nil }})
 		require.NoError(t, err)
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		go func() { ended <- n.Run(ctx, func() { told.Add(1) }) }()
+		go func() { ended <- n.Run(ctx, func() { reported.Add(1) }) }()
 		use := func(n int64) int64 {
 			used.Store(n)
 			time.Sleep(251 * time.Millisecond)
-			return told.Swap(0)
+			return reported.Swap(0)
 		}
 		assert.EqualValues(t, 0, use(100), "no level is set")
 		require.NoError(t, n.Update([]int64{90, 200}))
 		synctest.Wait()
-		assert.EqualValues(t, 1, told.Swap(0), "it is exceeded already: at once")
+		assert.EqualValues(t, 1, reported.Swap(0), "it is exceeded already: at once")
 		assert.EqualValues(t, 0, use(150))
 		assert.EqualValues(t, 1, use(200), "the next one")
 		assert.EqualValues(t, 0, use(100))
@@ -107,13 +107,13 @@ func TestFilesWithoutNotificationsArePolled(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, n.Update([]int64{100}))
 			ctx, stop := context.WithCancel(t.Context())
-			told, ended := make(chan bool, 10), make(chan error, 1)
-			go func() { ended <- n.Run(ctx, func() { told <- true }) }()
+			reported, ended := make(chan bool, 10), make(chan error, 1)
+			go func() { ended <- n.Run(ctx, func() { reported <- true }) }()
 			tmp := path + ".new"
 			require.NoError(t, os.WriteFile(tmp, fmt.Append(nil, 101), 0o600))
 			require.NoError(t, os.Rename(tmp, path))
 			select {
-			case <-told:
+			case <-reported:
 			case <-time.After(90 * time.Second):
 				t.Error("no notification")
 			}

@@ -99,7 +99,7 @@ func appendEnvelope(file, data []byte) []byte {
 }
 
 // Replace is Write for files with another format: the file has these bytes, and these
-// permissions regardless of the umask. Errors are those of the operating system.
+// permissions regardless of the umask. It returns the errors of the operating system.
 func Replace(path string, data []byte, perm fs.FileMode) error {
 	if err := replace(path, data, perm, (*os.File).Sync); err != nil {
 		return err

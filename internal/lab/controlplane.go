@@ -54,7 +54,7 @@ type ControlPlaneConfig struct {
 // only the permissions of nodes (Node authorizer, NodeRestriction). Its methods fail the
 // test on errors; they must be called on the test's goroutine.
 type ControlPlane struct {
-	// URL is that of the API server. It does not change over restarts.
+	// URL is the address of the API server. It does not change over restarts.
 	URL string
 
 	// Etcd is the URL of etcd, for tests of changes that the API does not permit: to

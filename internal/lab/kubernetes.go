@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// KubernetesVersion is that of the control plane which .ci/run builds from
+// KubernetesVersion is the version of the control plane that .ci/run builds from
 // tools/kubernetes, where KUBEBUILDER_ASSETS does not name another.
 const KubernetesVersion = "v1.37.2"
 

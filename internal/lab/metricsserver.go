@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// MetricsServerVersion is that of the metrics-server which .ci/run observe builds.
+// MetricsServerVersion is the version of the metrics-server that .ci/run observe builds.
 const MetricsServerVersion = "v0.9.0"
 
 // lookMetricsServer finds it in the cache that .ci/run fills.

@@ -11,7 +11,7 @@ import (
 type Guard struct{ called atomic.Bool }
 
 // Enter returns nil the first time. Later calls, during the first Run and after it,
-// return "<name>.Run was called before"; name is that of the type, as in "pleg:
+// return "<name>.Run was called before"; name is the name of the type, as in "pleg:
 // Generator".
 func (g *Guard) Enter(name string) error {
 	if g.called.Swap(true) {

@@ -21,7 +21,7 @@ type Origin struct {
 	// File is the path of the manifest; empty if it is not from a file.
 	File string
 
-	// URL is that of the web server, with its password; empty if the manifest is from a
+	// URL is the address of the web server, with its password; empty if the manifest is from a
 	// file.
 	URL string
 }
@@ -33,8 +33,8 @@ type Release int
 var Releases = [...]Release{37, 36, 35, 34}
 
 // UID returns the UID that the kubelet of the release gives to a static pod whose manifest
-// has none, as 32 hex digits. The pod has the default values of that release; its name and
-// tolerations are those of the manifest. It is not changed. The release must be one of
+// has none, as 32 hex digits. The pod has the default values of that release, and the name
+// and tolerations of the manifest. It is not changed. The release must be one of
 // Releases.
 func (r Release) UID(pod *v1.Pod, from Origin) types.UID {
 	h := fnv.New128a()

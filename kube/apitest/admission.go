@@ -52,7 +52,7 @@ type User struct {
 // userKey is the key of a context's User.
 type userKey struct{}
 
-// WithUser returns a context whose requests are those of a user: for a handler that
+// WithUser returns a context whose requests are made by a user: for a handler that
 // authenticates requests before it passes them to a [Server].
 func WithUser(ctx context.Context, u User) context.Context {
 	return context.WithValue(ctx, userKey{}, u)

@@ -83,7 +83,7 @@ func defaultTo[T comparable](p *T, value T) {
 	}
 }
 
-// defaultController also sets the selector and the labels, which are those of the template.
+// defaultController also sets the selector and the labels, to the labels of the template.
 func defaultController(o *v1.ReplicationController) {
 	t := o.Spec.Template
 	if t == nil {

@@ -63,7 +63,7 @@
 // Objects whose owners do not exist are not collected: tests often invent owners. A
 // disruption budget whose status no controller has set is computed for each eviction.
 // Namespaces need not exist unless [Server].RequireNamespaces is set. An Event is created
-// under another name, with a suffix, if its name is that of a different Event that was
+// under another name, with a suffix, if it has the name of a different Event that was
 // created at the same nanosecond: clients name Events by the time, which stands still in a
 // synctest bubble. A watch may start at a
 // version that does not exist yet; it starts at the latest.

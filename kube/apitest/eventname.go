@@ -16,7 +16,7 @@ type instant struct {
 
 // nameEventLocked makes the name of a new Event unique. Clients name Events by the object and
 // the time in nanoseconds, which is unique only if time passes: in a synctest bubble, several
-// Events of an object have the same name. An Event whose content is that of an existing one
+// Events of an object have the same name. An Event with the content of an existing one
 // keeps its name, as a request that is repeated.
 func (s *Server) nameEventLocked(r *request, one object) {
 	if _, ok := one.(*v1.Event); !ok || r.Verb != "create" || r.dryRun() {

@@ -68,7 +68,7 @@ func TestARepeatedEventExists(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, "web.1-3", e.Name)
 
-		time.Sleep(time.Nanosecond) // the name is that of another time
+		time.Sleep(time.Nanosecond) // the name contains another time
 		for i := range 2 {
 			_, err := create(fmt.Sprint("later ", i))
 			assert.True(t, apierrors.IsAlreadyExists(err), "%v", err)

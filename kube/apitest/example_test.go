@@ -43,7 +43,7 @@ func ExampleServer() {
 	// delete pods prod/web
 }
 
-// A controller applies what it wants to own; another one scales.
+// One controller applies the fields that it owns, another one scales.
 func ExampleServer_apply() {
 	api := new(apitest.Server)
 	client, err := kubernetes.NewForConfig(api.RESTConfig())

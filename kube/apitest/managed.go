@@ -25,8 +25,8 @@ type managerKey struct {
 	subresource string
 }
 
-// manager returns the field manager of a version and subresource. The library is the one of
-// kube-apiserver; the types of built-in kinds are those of client-go's apply
+// manager returns the field manager of a version and subresource. It is a manager of
+// kube-apiserver's library; the types of built-in kinds are client-go's apply
 // configurations, custom resources without a schema have deduced types, whose lists are
 // atomic.
 func (s *Server) manager(k *kind, gvk schema.GroupVersionKind, subresource string) (*managedfields.FieldManager, error) {

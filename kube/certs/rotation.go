@@ -45,7 +45,7 @@ type Rotation struct {
 }
 
 // Rotates reports whether a Rotation can renew the client certificate of the configuration
-// base, which is that of cfg.Kubeconfig.
+// base, the configuration in cfg.Kubeconfig.
 func (c Config) Rotates(base *rest.Config) bool {
 	return base.CertFile == c.Current() || c.Rotate && hasCertificate(base)
 }

@@ -203,7 +203,7 @@ func TestASelfSignedCertificateIsMadeOnce(t *testing.T) {
 	assert.NotEqual(t, first, again)
 }
 
-// sv-2: A machine often knows its addresses only after the request: the node must not wait for the
+// sv-2: The addresses of a machine are often found only after the request: the node must not wait for the
 // approval of a certificate that approvers refuse.
 func TestAPendingServingRequestIsReplacedWhenTheAddressesChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

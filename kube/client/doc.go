@@ -34,7 +34,7 @@
 //
 // All methods are safe for concurrent use; Run must not be called concurrently. Requests
 // are canceled with their ctx. Returned objects are shared and must not be modified. Time
-// is that of package time, so that complete nodes run in synctest bubbles with package
+// is package time, so that complete nodes run in synctest bubbles with package
 // apitest.
 //
 // # Guarantees and limits
@@ -52,7 +52,7 @@
 // 2 s, at 50 ms per request.
 //
 // Objects: one watch for each object that a registered pod refers to, none for a whole
-// cluster. The memory is that of those objects and about 4 goroutines each. They are kept
+// cluster. Each takes the memory of the object and of about 4 goroutines. They are kept
 // for a minute after the last pod is unregistered.
 //
 // Failures: each persistent failure causes at most a few requests per minute for each

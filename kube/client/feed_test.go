@@ -74,10 +74,10 @@ func TestOneWatchServesManyNodes(t *testing.T) {
 		// A late subscriber gets the current set.
 		late, err := client.NewPods(client.PodsConfig{Feed: feed, NodeName: "n1"})
 		require.NoError(t, err)
-		heard := new(taker)
-		running(t, func(ctx context.Context) error { return late.Run(ctx, heard.set) })
+		received := new(taker)
+		running(t, func(ctx context.Context) error { return late.Run(ctx, received.set) })
 		pass(time.Second)
-		assert.Len(t, heard.last(), 1)
+		assert.Len(t, received.last(), 1)
 	})
 	_, err := client.NewFeed(client.FeedConfig{})
 	assert.ErrorContains(t, err, "FeedConfig.Client")

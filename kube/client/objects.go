@@ -61,7 +61,7 @@ type ObjectsConfig struct {
 	// Client reads the objects. Required.
 	Client kubernetes.Interface
 
-	// Strategy is that of Secrets and ConfigMaps. Services, RuntimeClasses and CSIDrivers
+	// Strategy applies to Secrets and ConfigMaps. Services, RuntimeClasses and CSIDrivers
 	// are always watched while they are needed.
 	Strategy Strategy
 

@@ -208,7 +208,7 @@ func TestACertificateIsMountedAndRotated(t *testing.T) {
 		first, err := os.ReadFile(file)
 		require.NoError(t, err)
 		_, err = tls.X509KeyPair(first, first)
-		require.NoError(t, err, "the key is that of the certificate")
+		require.NoError(t, err, "the key belongs to the certificate")
 
 		time.Sleep(12*time.Hour - 2*time.Minute)
 		assert.Empty(t, pendingRequests(t, s.api, s.pod.Namespace))

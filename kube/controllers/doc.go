@@ -3,7 +3,7 @@
 //
 // # Behavior
 //
-// The code is that of Kubernetes 1.37.2 (k8s.io/kubernetes): with an API server
+// The code is taken from Kubernetes 1.37.2 (k8s.io/kubernetes): with an API server
 // (kube/apitest, or an envtest) and nodes that run pods (kube/fakenode), Deployments, Jobs,
 // StatefulSets, Services and the other workloads behave as in a cluster. A test of an
 // operator that creates them can wait until they are available, fail their nodes and roll

@@ -21,7 +21,7 @@ type recordingRuntime struct {
 	prepare func(context.Context, runtime.SyncRequest) error
 }
 
-// SyncPod implements runtime.Runtime. The events are those of the actions, after all of them.
+// SyncPod implements runtime.Runtime. It records the events of the actions, after all of them.
 func (r recordingRuntime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
 	if err := r.prepare(ctx, req); err != nil {
 		return runtime.SyncResult{}, err

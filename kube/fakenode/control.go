@@ -24,7 +24,7 @@ func (n *Nodes) Exit(namespace, name, container string, code int32) error {
 }
 
 // OOM terminates the running container of a pod with exit code 137 and the reason OOMKilled,
-// as if it had exceeded its memory limit. Arguments and errors are those of Exit.
+// as if it had exceeded its memory limit. It has the arguments and errors of Exit.
 func (n *Nodes) OOM(namespace, name, container string) error {
 	return n.exit("oom", namespace, name, container, func(a *agent, pod *v1.Pod, container string) error {
 		return a.runtime.OOM(pod.UID, container)

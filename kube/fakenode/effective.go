@@ -22,7 +22,7 @@ func effectiveNode(n *v1.Node) *v1.Node {
 	return out
 }
 
-// isNotReady reports whether a taint is that of a node that is not ready.
+// isNotReady reports whether a taint marks a node that is not ready.
 func isNotReady(t v1.Taint) bool {
 	return t.Key == v1.TaintNodeNotReady && t.Effect == v1.TaintEffectNoSchedule
 }

@@ -151,7 +151,7 @@ func (n *Nodes) Wait(ctx context.Context) error {
 	return nil
 }
 
-// Names returns the names of the nodes; after those of Config.Nodes, those of adopted ones.
+// Names returns the names of the nodes: first the nodes of Config.Nodes, then adopted ones.
 func (n *Nodes) Names() []string {
 	var names []string
 	for _, h := range n.all() {

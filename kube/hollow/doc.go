@@ -38,7 +38,7 @@
 //   - Pods continue as their statuses describe them: running containers run, and restart counts
 //     increase. What was not written when a process died did not happen.
 //   - Logs, outputs of commands and resource usage are computed from the behavior of a container
-//     when they are requested, and cost nothing before. Usage is that of the behavior: it does
+//     when they are requested, and cost nothing before. Usage is computed from the behavior: it does
 //     not depend on requests of clients. A port that a behavior serves is reached by port
 //     forwarding only.
 //   - Each process watches all pods and all nodes of the cluster, also those of others.

@@ -25,7 +25,7 @@ type Rules struct {
 	Warnings []string
 }
 
-// A rule is the behavior of the containers that it selects. Patterns are those of path.Match;
+// A rule is the behavior of the containers that it selects. Patterns have the syntax of path.Match;
 // an empty list matches everything.
 type rule struct {
 	Namespaces []string `json:"namespaces"`

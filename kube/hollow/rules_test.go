@@ -218,7 +218,7 @@ func TestStagesAreReadAsFarAsTheyHaveACounterpart(t *testing.T) {
 	}, r.Warnings)
 }
 
-// What no behavior expresses is a warning, not a part of one.
+// A field of a Stage without a counterpart in a behavior is a warning.
 func TestStagesWithoutCounterpartAreWarnings(t *testing.T) {
 	r, err := hollow.ParseRules(`
 kind: Stage

@@ -26,7 +26,7 @@ import (
 	"github.com/kubeparts/kubeparts/kube/hollow"
 )
 
-// A group is the processes of a test, and their API server.
+// A group has the processes of a test and their API server.
 type group struct {
 	t     *testing.T
 	api   *apitest.Server

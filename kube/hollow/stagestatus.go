@@ -62,8 +62,8 @@ func parseTemplate(text string) (*template.Template, error) {
 	return t, err
 }
 
-// execute returns the status of a pod that a template specifies. Templates read the current
-// status, which is that of a pod that runs, and annotations.
+// execute returns the status of a pod that a template specifies. Templates read annotations and
+// the current status: of a pod that runs.
 func execute(t *template.Template, pod *v1.Pod) (*v1.PodStatus, error) {
 	now := metav1.Now()
 	current := *pod

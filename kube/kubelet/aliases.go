@@ -15,7 +15,7 @@ const Version = options.Version
 // processes.
 const ProcessRuntime = options.ProcessRuntime
 
-// The types of a Config are those of package options.
+// The types of a Config are declared in package options.
 type (
 	Config   = options.Config
 	Runtime  = options.Runtime

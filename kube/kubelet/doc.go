@@ -55,7 +55,7 @@
 //   - A kubelet without root privileges creates no cgroups and mounts nothing, and runs the
 //     pods that require neither. The package builds on Windows and macOS, where there are
 //     neither cgroups nor mounts.
-//   - Metrics that are read from this process, such as Go runtime metrics, are those of all
+//   - Metrics that are read from this process, such as Go runtime metrics, count all
 //     kubelets of the process.
 //
 // # Differences from the kubelet

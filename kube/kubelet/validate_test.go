@@ -37,8 +37,7 @@ var differences = map[string]string{
 
 const anyPort = "-1 is any free port"
 
-// The configurations are those of tools/kubernetes/facts, which gives them to the
-// validation of the kubelet.
+// tools/kubernetes/facts passes the same configurations to the validation of the kubelet.
 func TestValidationsAreEqualToTheKubelets(t *testing.T) {
 	var configurations map[string]string
 	var theirs map[string]validation

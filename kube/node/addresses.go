@@ -33,7 +33,7 @@ type AddressConfig struct {
 	// only the host name is then returned.
 	Cloud bool
 
-	// Network is the network of the machine. If nil, it is that of package net and of the
+	// Network is the network of the machine. If nil, it is the network of package net and of the
 	// routing tables of the kernel.
 	Network Network
 }

@@ -16,7 +16,7 @@ type Facts struct {
 	// Addresses of the node; see [AddressConfig]. Empty: they are not changed.
 	Addresses []v1.NodeAddress
 
-	// CloudProvider is that of Spec. If it is External, addresses that the node already
+	// CloudProvider is the one in Spec. If it is External, addresses that the node already
 	// has are left unchanged: the cloud provider sets them.
 	CloudProvider CloudProvider
 

@@ -30,7 +30,7 @@ const (
 	readyPeriod  = 100 * time.Millisecond
 	readyTimeout = 2 * time.Minute
 
-	// Backoff of the registration (rule ns-1); maxBackoff is also that of the lease
+	// Backoff of the registration (rule ns-1). maxBackoff is also the limit for the lease
 	// (rule ls-3).
 	firstBackoff = 100 * time.Millisecond
 	maxBackoff   = 7 * time.Second
@@ -50,7 +50,7 @@ type Node struct {
 	due        chan struct{} // Update was called
 	registered chan struct{} // closed when the API server has returned the object
 
-	leaseFailed bool // the last attempt to renew the lease failed; of the goroutine of the lease
+	leaseFailed bool // the last attempt to renew the lease failed; used by renewLease only
 
 	reporting sync.Mutex // held during a call of Config.Observed
 

@@ -81,7 +81,7 @@ func write(w io.Writer, text []byte) error {
 }
 
 // Attach connects s to the main process of a running container until it terminates or ctx
-// is done. Its errors are those of Exec; it requires a runtime.Attacher.
+// is done. It returns the errors of Exec, and requires a runtime.Attacher.
 func (p *Provider) Attach(ctx context.Context, namespace, pod, container string, s runtime.Streams) error {
 	attacher, ok := compose.As[runtime.Attacher](p.cfg.Runtime)
 	if !ok {

@@ -23,7 +23,7 @@ func (s *Server) pods(w http.ResponseWriter, _ *http.Request) {
 }
 
 // runningPods serves /runningpods: the pods of the runtime with a running container or
-// sandbox. Their images are those of the desired pod, if there is one.
+// sandbox. They have the images of the desired pod, if there is one.
 func (s *Server) runningPods(w http.ResponseWriter, r *http.Request) {
 	running, err := s.cfg.Runtime.Pods(r.Context())
 	if err != nil {

@@ -88,12 +88,12 @@ func TestAStreamEndsWithItsClientAndWithTheServer(t *testing.T) {
 			open := func(client, what string) (gone func()) {
 				ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 				ended := make(chan struct{})
-				heard, said := io.Pipe()
+				reader, writer := io.Pipe()
 				go func() {
 					defer close(ended)
-					said.CloseWithError(s.stream(ctx, client, "/"+what+"/default/web/app", remotecommand.StreamOptions{Stdout: said}, "x"))
+					writer.CloseWithError(s.stream(ctx, client, "/"+what+"/default/web/app", remotecommand.StreamOptions{Stdout: writer}, "x"))
 				}()
-				_, err := io.ReadFull(heard, make([]byte, len(hello)))
+				_, err := io.ReadFull(reader, make([]byte, len(hello)))
 				require.NoError(t, err)
 				assert.Equal(t, what, <-running)
 				return func() { cancel(); <-ended }

@@ -199,7 +199,7 @@ func serverAsClient(ca *issuer, cert, key []byte) *http.Client {
 	return client
 }
 
-// sv-2: versions and ciphers are those of the configuration.
+// sv-2: the configuration determines versions and ciphers.
 func TestTLSFollowsTheConfiguration(t *testing.T) {
 	ca := newIssuer(t, "ca")
 	pair, err := tls.X509KeyPair(ca.sign("n1", x509.ExtKeyUsageServerAuth))

@@ -12,7 +12,7 @@ import (
 	"github.com/kubeparts/kubeparts/podsource/manifest"
 )
 
-// fullYAML uses each field that Default knows.
+// fullYAML has each field that Default sets.
 const fullYAML = `apiVersion: v1
 kind: Pod
 metadata:

@@ -14,7 +14,7 @@ import (
 )
 
 // StaticOptions are the differences between the static pods of a node's sources. The
-// zero value is that of pods from files.
+// zero value is for pods from files.
 type StaticOptions struct {
 	// LocalObjects admits references to ConfigMaps, Secrets and CSI drivers, for nodes
 	// that have such objects without an API server.

@@ -22,13 +22,13 @@ func (n slowKill) KillPod(context.Context, runtime.KillRequest) error {
 	return nil
 }
 
-// A teller sends the reported terminations to a channel.
-type teller struct {
+// reports sends the reported terminations to a channel.
+type reports struct {
 	pipeline.Reporter
 	ends chan runtime.Termination
 }
 
-func (r teller) Report(_ *v1.Pod, _ *runtime.PodStatus, _ map[string]v1.ContainerStateWaiting, end runtime.Termination) v1.PodStatus {
+func (r reports) Report(_ *v1.Pod, _ *runtime.PodStatus, _ map[string]v1.ContainerStateWaiting, end runtime.Termination) v1.PodStatus {
 	r.ends <- end
 	return v1.PodStatus{}
 }
@@ -43,8 +43,8 @@ func (n slowSync) SyncPod(context.Context, runtime.SyncRequest) (runtime.SyncRes
 
 func TestReadinessIsReportedDuringSyncPod(t *testing.T) { // prober-65
 	synctest.Test(t, func(t *testing.T) {
-		told := teller{ends: make(chan runtime.Termination, 10)}
-		p, err := pipeline.New(pipeline.Config{Runtime: slowSync{new(node)}, Status: told})
+		reported := reports{ends: make(chan runtime.Termination, 10)}
+		p, err := pipeline.New(pipeline.Config{Runtime: slowSync{new(node)}, Status: reported})
 		require.NoError(t, err)
 		w := firstWork(newPod("web", 0))
 		done := make(chan error, 1)
@@ -53,42 +53,42 @@ func TestReadinessIsReportedDuringSyncPod(t *testing.T) { // prober-65
 			done <- err
 		}()
 		synctest.Wait()
-		require.Len(t, told.ends, 1, "the report of the sync itself")
+		require.Len(t, reported.ends, 1, "the report of the sync itself")
 		p.ProbeChanged("another")
-		require.Len(t, told.ends, 1)
+		require.Len(t, reported.ends, 1)
 		p.ProbeChanged(w.UID)
-		require.Len(t, told.ends, 2)
+		require.Len(t, reported.ends, 2)
 
 		require.NoError(t, <-done)
 		p.ProbeChanged(w.UID)
-		assert.Len(t, told.ends, 2, "the next sync reports it")
+		assert.Len(t, reported.ends, 2, "the next sync reports it")
 	})
 }
 
 func TestReadinessIsReportedWhileAPodStops(t *testing.T) { // prober-18, prober-65
 	synctest.Test(t, func(t *testing.T) {
-		told := teller{ends: make(chan runtime.Termination, 10)}
-		p, err := pipeline.New(pipeline.Config{Runtime: slowKill{&node{left: &runtime.PodStatus{}}}, Status: told})
+		reported := reports{ends: make(chan runtime.Termination, 10)}
+		p, err := pipeline.New(pipeline.Config{Runtime: slowKill{&node{left: &runtime.PodStatus{}}}, Status: reported})
 		require.NoError(t, err)
 		w := firstWork(newPod("web", 0))
 		w.Termination = runtime.Termination{Failed: true, Reason: "Evicted"}
 		p.ProbeChanged(w.UID)
-		require.Empty(t, told.ends, "it runs: it is synced instead")
+		require.Empty(t, reported.ends, "it runs: it is synced instead")
 
 		done := make(chan error, 1)
 		go func() { done <- p.Terminate(t.Context(), w) }()
 		synctest.Wait()
-		assert.Equal(t, w.Termination, <-told.ends)
+		assert.Equal(t, w.Termination, <-reported.ends)
 		p.ProbeChanged("another")
-		require.Empty(t, told.ends)
+		require.Empty(t, reported.ends)
 		p.ProbeChanged(w.UID)
-		require.Len(t, told.ends, 1)
-		assert.Equal(t, w.Termination, <-told.ends)
+		require.Len(t, reported.ends, 1)
+		assert.Equal(t, w.Termination, <-reported.ends)
 
 		require.NoError(t, <-done)
-		assert.True(t, (<-told.ends).Terminal)
+		assert.True(t, (<-reported.ends).Terminal)
 		p.ProbeChanged(w.UID)
-		assert.Empty(t, told.ends, "a result from before the stop is not reported after it")
+		assert.Empty(t, reported.ends, "a result from before the stop is not reported after it")
 	})
 }
 

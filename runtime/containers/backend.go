@@ -49,7 +49,7 @@ type Container struct {
 	// State.Record. A restarted agent adopts the instance by it, without files of its own.
 	Record string
 
-	// Pod is the pod of the container. Name is that of the container in the pod's spec, and
+	// Pod is the pod of the container. Name is the container's name in the pod's spec, and
 	// Attempt the number of its restarts.
 	Pod     Pod
 	Name    string
@@ -86,7 +86,7 @@ type Container struct {
 	// means no limit.
 	CPUMillis, Memory int64
 
-	// Stdin and TTY are those of the spec.
+	// Stdin and TTY are fields of the spec.
 	Stdin, TTY bool
 
 	// Config is the container as a CRI runtime would receive it, for everything else: users,
@@ -112,7 +112,7 @@ type Mount struct {
 
 // A Volume is the mount of a volume as data.
 type Volume struct {
-	// Name is that of the pod's volume. SubPath is the file or directory of it that is mounted, if
+	// Name is the name of the pod's volume. SubPath is the file or directory of it that is mounted, if
 	// not empty.
 	Name, SubPath string
 
@@ -148,7 +148,7 @@ func (p Phase) String() string {
 
 // A State is the state of one instance.
 type State struct {
-	// ID is the backend's. Key and Record are those of the Container.
+	// ID is chosen by the backend. Key and Record are fields of the Container.
 	ID, Key, Record string
 
 	Phase Phase

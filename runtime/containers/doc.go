@@ -35,7 +35,7 @@
 //
 //   - The agent may be killed at each call of the backend, before the call takes
 //     effect or after it: no container runs twice, and restart counts, init
-//     containers and sidecars are those of an agent that was not killed. That
+//     containers and sidecars are as with an agent that was not killed. That
 //     depends on Run, which starts one instance per Key.
 //   - Everything that must outlive the agent is in the Record of the instances, so
 //     that an agent whose directory is lost adopts them. Only an instance that was

@@ -61,7 +61,7 @@ func (a agent) step(pod *v1.Pod) (ended bool, err error) {
 
 // TestAKillAtEachCall kills the agent at each of its calls of the backend, before the call takes
 // effect and after it, and continues with another agent that has nothing but the directory: nothing
-// runs twice, and the result is that of an agent that lives.
+// runs twice, and the result is the same as without the kill.
 func TestAKillAtEachCall(t *testing.T) {
 	modes := map[string]func(*fake.Behavior){
 		"prompt": nil,

@@ -38,7 +38,7 @@ type sharedView struct {
 	err  error
 }
 
-// observe returns the state of the backend; that of the inspection if ctx is that of one.
+// observe returns the state of the backend, or the state in the inspection to which ctx belongs.
 func (s *service) observe(ctx context.Context) (*view, error) {
 	shared, ok := ctx.Value(viewKey{}).(*sharedView)
 	if !ok {

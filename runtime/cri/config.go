@@ -241,7 +241,7 @@ type ContainerConfig struct {
 
 // PullConfig configures image pulls.
 type PullConfig struct {
-	// Config is that of the image manager. Service and Logger are set by New. An
+	// Config configures the image manager. Service and Logger are set by New. An
 	// empty Dir means the directory image_manager in Dirs.Root. If Credentials is
 	// nil, they are looked up in the pod's imagePullSecrets and in Keyring.
 	images.Config

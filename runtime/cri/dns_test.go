@@ -45,7 +45,7 @@ func TestASandboxReportsItsDNS(t *testing.T) { // dn-1, dn-3, dn-7
 	pod := podOf(v1.Container{Name: "a", Image: "img:latest", ImagePullPolicy: v1.PullIfNotPresent})
 	pod.Spec.NodeName, pod.Spec.DNSPolicy = "n1", v1.DNSClusterFirst
 	pod.Spec.DNSConfig = &v1.PodDNSConfig{Nameservers: []string{"1.1.1.1", "1.1.1.2", "1.1.1.3", "1.1.1.4"}}
-	told := func() []string {
+	reported := func() []string {
 		seen.mu.Lock()
 		defer seen.mu.Unlock()
 		var lines []string
@@ -62,11 +62,11 @@ func TestASandboxReportsItsDNS(t *testing.T) { // dn-1, dn-3, dn-7
 		"Warning Node/n1 MissingClusterDNS: " + missing,
 		`Warning Pod/web MissingClusterDNS: pod: "web_prod(u-1)". ` + missing,
 		"Warning Pod/web DNSConfigForming: Nameserver limits were exceeded, some nameservers have been omitted, the applied nameserver line is: 1.1.1.1 1.1.1.2 1.1.1.3",
-	}, told())
+	}, reported())
 	assert.Equal(t, []string{"1.1.1.1", "1.1.1.2", "1.1.1.3"}, f.sandboxes()[0].Config.DnsConfig.Servers)
 	f.exits("a", 1)
 	syncs(t, rt, pod)
-	assert.Empty(t, told(), "reported once per sandbox")
+	assert.Empty(t, reported(), "reported once per sandbox")
 }
 
 func TestASandboxThatCannotHaveItsNameIsNotMade(t *testing.T) { // pe-18, pe-19, dn-6

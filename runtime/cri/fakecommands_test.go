@@ -43,7 +43,7 @@ func (f *fakeCRI) newest(name string) *fakecri.Container {
 	return nil
 }
 
-// nameOf is that of a container.
+// nameOf returns the name of a container.
 func (f *fakeCRI) nameOf(id string) string {
 	for _, c := range f.containers() {
 		if c.ID == id {

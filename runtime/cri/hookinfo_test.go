@@ -63,17 +63,17 @@ func TestATraceCoversTheSync(t *testing.T) {
 func TestSyncedIsCalledForEverySync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
-		var told []cri.SyncInfo
-		rt, _ := f.engine(t, cri.Config{Hooks: cri.Hooks{Synced: func(i cri.SyncInfo) { told = append(told, i) }}})
+		var reported []cri.SyncInfo
+		rt, _ := f.engine(t, cri.Config{Hooks: cri.Hooks{Synced: func(i cri.SyncInfo) { reported = append(reported, i) }}})
 		pod := podOf(container("web"))
 		syncs(t, rt, pod)
 		syncs(t, rt, pod)
-		require.Len(t, told, 2, "also for a sync without actions")
-		assert.Equal(t, "create a sandbox, attempt 0\nstart container web: it has not run yet", told[0].Plan.String())
-		assert.Equal(t, pod, told[0].Pod)
-		assert.Len(t, told[0].Result.Actions, 2)
-		assert.True(t, told[1].Plan.Empty())
-		assert.Empty(t, told[1].Result.Actions)
+		require.Len(t, reported, 2, "also for a sync without actions")
+		assert.Equal(t, "create a sandbox, attempt 0\nstart container web: it has not run yet", reported[0].Plan.String())
+		assert.Equal(t, pod, reported[0].Pod)
+		assert.Len(t, reported[0].Result.Actions, 2)
+		assert.True(t, reported[1].Plan.Empty())
+		assert.Empty(t, reported[1].Result.Actions)
 	})
 }
 

@@ -238,7 +238,7 @@ func pause(ctx context.Context, deadline time.Time) bool {
 	}
 }
 
-// graceOf returns the grace period of a container in seconds. own is that of the probe
+// graceOf returns the grace period of a container in seconds. own is the one of the probe
 // that failed, or nil.
 func graceOf(pod *v1.Pod, own *int64) int64 {
 	switch {

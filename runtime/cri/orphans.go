@@ -116,7 +116,7 @@ func (r *Runtime) ownsLink(path string) bool {
 
 // removeDirs removes the log directories of removed pods that belong to this node, and the entries of the pods'
 // directories that this package creates. It keeps both while the runtime has a container
-// or sandbox of the pod: pods are those of the runtime.
+// or sandbox of the pod: pods are the runtime's.
 func (r *Runtime) removeDirs(ctx context.Context, pods []*runtime.Pod, keep func(types.UID) bool) error {
 	present := map[types.UID]bool{}
 	for _, p := range pods {

@@ -65,7 +65,7 @@ type modelCall struct {
 }
 
 // start returns how long it takes to start n pods, whose calls of all kinds follow each other, and
-// the limit in the end. limit is that of all calls; zero means a pace.
+// the limit in the end. limit applies to all calls; zero means a pace.
 func (m modelRuntime) start(n, limit int, seed uint64) (took time.Duration, last int) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	order := []startKind{runSandbox, createContainer, startContainer}

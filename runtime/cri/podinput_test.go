@@ -59,10 +59,10 @@ func TestARuntimeClassNamesTheHandler(t *testing.T) { // rt-20, se-13
 	pod.Spec.RuntimeClassName = new("sandboxed")
 	f := &handlersCRI{fakeCRI: newFake()}
 	f.has("img:1")
-	var told []string
-	syncs(t, f.engineOf(t, cri.Config{Providers: cri.Providers{RuntimeClass: classes}, Hooks: cri.Hooks{Acted: func(i cri.ActInfo) { told = append(told, i.Handler) }}}), pod)
+	var reported []string
+	syncs(t, f.engineOf(t, cri.Config{Providers: cri.Providers{RuntimeClass: classes}, Hooks: cri.Hooks{Acted: func(i cri.ActInfo) { reported = append(reported, i.Handler) }}}), pod)
 	assert.Equal(t, "able", f.handler)
-	assert.Equal(t, []string{"able", ""}, told, "of the sandbox, not of the container")
+	assert.Equal(t, []string{"able", ""}, reported, "of the sandbox, not of the container")
 	assert.Zero(t, f.asked, "no field requires the handler's features")
 }
 

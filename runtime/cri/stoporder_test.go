@@ -51,9 +51,9 @@ func (f *fakeCRI) scenario(t *testing.T, cfg cri.Config) (*cri.Runtime, func() [
 	return rt, func() []line {
 		mu.Lock()
 		defer mu.Unlock()
-		told := lines
+		reported := lines
 		lines, begun = nil, time.Now()
-		return told
+		return reported
 	}
 }
 
@@ -73,7 +73,7 @@ func when(lines []line, what string) float64 {
 func TestTheStepsOfAStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
-		rt, told := f.scenario(t, cri.Config{})
+		rt, reported := f.scenario(t, cri.Config{})
 		web := container("web")
 		web.Lifecycle = &v1.Lifecycle{PreStop: execHook("bye")}
 		proxy := sidecar("proxy")
@@ -86,9 +86,9 @@ func TestTheStepsOfAStop(t *testing.T) {
 			return nil
 		}
 		f.dies("web", 4*time.Second)
-		told()
+		reported()
 		require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
-		lines := told()
+		lines := reported()
 		for what, want := range map[string]float64{
 			"Killing spec.containers{web}": 0, "Killing spec.initContainers{proxy}": 0,
 			"ExecSync web": 0, "ExecSync proxy": 0, // of a sidecar, too, at once (rt-119)
@@ -177,7 +177,7 @@ func TestTurnsOfAStop(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFake()
-				rt, told := f.scenario(t, cri.Config{})
+				rt, reported := f.scenario(t, cri.Config{})
 				pod := podOf()
 				for _, name := range tc.main {
 					pod.Spec.Containers = append(pod.Spec.Containers, container(name))
@@ -185,11 +185,11 @@ func TestTurnsOfAStop(t *testing.T) {
 				pod.Spec.InitContainers = tc.init
 				up(t, f, rt, pod)
 				tc.world(f)
-				told()
+				reported()
 				begun := time.Now()
 				require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
 				assert.Equal(t, tc.takes, time.Since(begun))
-				lines := told()
+				lines := reported()
 				for name, want := range tc.turns {
 					assert.Equal(t, want, when(lines, "StopContainer "+name), name)
 				}
@@ -209,13 +209,13 @@ func TestSidecarsWaitForContainersThatCouldNotBeStopped(t *testing.T) {
 			}
 			return nil
 		}
-		rt, told := f.scenario(t, cri.Config{})
+		rt, reported := f.scenario(t, cri.Config{})
 		pod := podOf(container("web"))
 		pod.Spec.InitContainers = []v1.Container{sidecar("proxy")}
 		up(t, f, rt, pod)
-		told()
+		reported()
 		require.ErrorContains(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}), "shim is deaf")
-		lines := told()
+		lines := reported()
 		assert.Equal(t, 0., when(lines, "StopContainer web"))
 		assert.Equal(t, 30., when(lines, "StopContainer proxy"))
 		assert.Equal(t, 30., when(lines, "StopPodSandbox web/0"), "the sandbox is stopped nevertheless (rt-122)")
@@ -235,14 +235,14 @@ func TestARuntimeThatRecoversWithinTheGracePeriodIsAskedToStopAgain(t *testing.T
 			}
 			return nil
 		}
-		rt, told := f.scenario(t, cri.Config{})
+		rt, reported := f.scenario(t, cri.Config{})
 		pod := podOf(container("web"))
 		pod.Spec.InitContainers = []v1.Container{sidecar("proxy")}
 		up(t, f, rt, pod)
 		time.Sleep(time.Millisecond)
-		told()
+		reported()
 		require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
-		lines := told()
+		lines := reported()
 		assert.Equal(t, 2., when(lines, "StopContainer proxy"), "after the fifth call for web")
 		assert.Equal(t, 2., when(lines, "StopPodSandbox web/0"))
 		assert.Equal(t, []int64{28}, f.stops("proxy"))
@@ -287,10 +287,10 @@ func TestKillPodStopsEverySandbox(t *testing.T) {
 		}
 		return nil
 	}
-	rt, told := f.scenario(t, cri.Config{})
+	rt, reported := f.scenario(t, cri.Config{})
 	require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: "u-1"}))
 	var stops []string
-	for _, l := range told() {
+	for _, l := range reported() {
 		if l.what[:4] == "Stop" || l.what[:4] == "Remo" {
 			stops = append(stops, l.what)
 		}
@@ -328,19 +328,19 @@ func TestWhenPreStopIsNotRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFake()
-				rt, told := f.scenario(t, cri.Config{})
+				rt, reported := f.scenario(t, cri.Config{})
 				web := container("web")
 				web.Lifecycle = &v1.Lifecycle{PreStop: execHook("bye")}
 				pod := podOf(web, demanding("boss"))
 				up(t, f, rt, pod)
 				end(f)
-				told()
+				reported()
 				for range 3 {
 					syncs(t, rt, pod)
 				}
 				assert.Equal(t, []string{"boss", "web"}, f.running())
 				assert.EqualValues(t, 1, f.newest("web").Config.Metadata.Attempt, "it was replaced")
-				assert.Equal(t, -1., when(told(), "ExecSync web"), "no hook")
+				assert.Equal(t, -1., when(reported(), "ExecSync web"), "no hook")
 			})
 		})
 	}
@@ -351,14 +351,14 @@ func TestWhenPreStopIsNotRun(t *testing.T) {
 func TestAContainerThatTheSpecHasNoLongerIsStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
-		rt, told := f.scenario(t, cri.Config{})
+		rt, reported := f.scenario(t, cri.Config{})
 		pod := podOf(container("web"), container("old"))
 		up(t, f, rt, pod)
 		pod = pod.DeepCopy()
 		pod.Spec.Containers = pod.Spec.Containers[:1]
-		told()
+		reported()
 		require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod}))
 		assert.Equal(t, []int64{30}, f.stops("old"))
-		assert.Equal(t, 0., when(told(), "StopContainer old"))
+		assert.Equal(t, 0., when(reported(), "StopContainer old"))
 	})
 }

@@ -244,7 +244,7 @@ func (s *podSync) done(a runtime.Action, begun time.Time) bool {
 	if s.r.cfg.Hooks.Acted != nil {
 		info := ActInfo{Pod: s.pod, Action: a, Duration: time.Since(begun)}
 		if a.Kind == runtime.CreatePodSandbox {
-			info.Handler, _ = s.handlerName() // its error is that of the action
+			info.Handler, _ = s.handlerName() // the action fails with the same error
 		}
 		s.r.cfg.Hooks.Acted(info)
 	}

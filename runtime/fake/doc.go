@@ -10,7 +10,7 @@
 // # Text
 //
 // The text of a Behavior consists of options, separated by commas or blanks, in any order.
-// Durations are those of [time.ParseDuration]; numbers may have units such as 250m and 64Mi.
+// Durations have the syntax of [time.ParseDuration]; numbers may have units such as 250m and 64Mi.
 // Texts with characters other than letters, digits and "-_./:%+*" are quoted as in Go.
 //
 //	run                          no effect: the container runs until it is stopped

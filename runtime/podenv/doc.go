@@ -42,7 +42,7 @@
 //
 // # Differences from the kubelet
 //
-//   - The variables are ordered; in the kubelet the order is that of a map.
+//   - The variables are ordered; in the kubelet they have the order of a map.
 //   - If spec.enableServiceLinks is not set, it counts as true, the default of the API server. The
 //     kubelet returns an error.
 //   - The namespace of the master service is always "default".

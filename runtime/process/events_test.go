@@ -35,23 +35,23 @@ func (n *node) watch() (<-chan *runtimeapi.ContainerEventResponse, <-chan error)
 func TestEventsOfASandboxAndItsContainers(t *testing.T) {
 	n := newNode(t)
 	events, _ := n.watch()
-	type told struct {
+	type reported struct {
 		id   string
 		kind runtimeapi.ContainerEventType
 	}
-	next := func() (told, *runtimeapi.ContainerEventResponse) {
+	next := func() (reported, *runtimeapi.ContainerEventResponse) {
 		select {
 		case e := <-events:
-			return told{e.GetContainerId(), e.GetContainerEventType()}, e
+			return reported{e.GetContainerId(), e.GetContainerEventType()}, e
 		case <-time.After(patience):
 			require.Fail(t, "no event")
-			return told{}, nil
+			return reported{}, nil
 		}
 	}
 	expect := func(id string, kind runtimeapi.ContainerEventType) *runtimeapi.ContainerEventResponse {
 		t.Helper()
 		got, e := next()
-		require.Equal(t, told{id, kind}, got)
+		require.Equal(t, reported{id, kind}, got)
 		require.NotNil(t, e.GetPodSandboxStatus())
 		return e
 	}

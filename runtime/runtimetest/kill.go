@@ -66,8 +66,8 @@ func liveOf(p *pod) []*instance {
 	return out
 }
 
-// graceOf returns the grace period of a kill; recorded is the one of the last
-// start, or nil.
+// graceOf returns the grace period of a kill; recorded is the grace period of the
+// last start, or nil.
 func graceOf(req runtime.KillRequest, recorded *int64) time.Duration {
 	seconds := new(int64(2))
 	switch {

@@ -6,7 +6,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// queueRequirements are those of a runtime that queues starts. They use the runtime as
+// queueRequirements apply to a runtime that queues starts. They use the runtime as
 // it is, not one that waits.
 var queueRequirements = []requirement{
 	{

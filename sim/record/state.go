@@ -32,7 +32,7 @@ type State struct {
 	Status *v1.PodStatus `json:"status,omitempty"`
 }
 
-// Names of the recorded checkpoints: that of the prober, and in the directory of each pod that of package runtime/cri.
+// Names of the recorded checkpoints: of the prober, and of package runtime/cri in the directory of each pod.
 const (
 	ProbesFile  = "probes.json"
 	runtimeFile = "runtime.json"

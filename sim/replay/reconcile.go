@@ -12,7 +12,7 @@ import (
 )
 
 // The input of Reconcile is the recorded status of a pod, with masked values:
-// if it is that of the replayed agent as far as it is known, it is replaced by that. The agent would write its status again.
+// if the recorded parts agree with the status of the replayed agent, that status replaces it. Otherwise the agent would write its status again.
 func (r pacedReporter) Reconcile(pod *v1.Pod) {
 	if own, ok := r.published(pod.UID); ok && r.w.model == nil && r.w.confirms(&pod.Status, &own) {
 		pod = pod.DeepCopy()

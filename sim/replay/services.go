@@ -8,8 +8,8 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// services are the two services of the CRI. Methods that an agent does not call are those of a nil
-// interface.
+// services are the two services of the CRI. Methods that an agent does not call panic:
+// the embedded interface is nil.
 type services struct {
 	internalapi.RuntimeService
 	w *world

@@ -32,7 +32,7 @@ type Mark struct {
 // duration. Any other value, also the empty one, is drawn as a note.
 type Kind string
 
-// States: first those of containers, then those of pods.
+// States of containers, and then of pods.
 const (
 	Waiting   Kind = "waiting"   // Text: the reason (ContainerCreating)
 	BackOff   Kind = "back-off"  // Text: the reason (CrashLoopBackOff, ImagePullBackOff)

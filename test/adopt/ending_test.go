@@ -19,7 +19,7 @@ import (
 	"github.com/kubeparts/kubeparts/internal/lab"
 )
 
-// endingScripts are those of pods that are deleted. The first exits 12 seconds after the
+// endingScripts are the scripts of pods that are deleted. The first exits 12 seconds after the
 // signal to terminate, the second does not exit.
 var endingScripts = map[string]string{
 	"exits":   `i=0; while [ $i -lt 12 ]; do sleep 1; i=$((i+1)); done; echo ended > /dev/termination-log; exit 9`,

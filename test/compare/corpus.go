@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// corpusFiles are the pods: those of static are given as manifests, those of api as objects
-// of an API server, together with the objects that they refer to. $HOSTDIR is replaced by a
+// corpusFiles are the pods: in static as manifests, in api as objects of an API server, together
+// with the objects that they refer to. $HOSTDIR is replaced by a
 // directory of the run.
 //
 //go:embed corpus

@@ -33,7 +33,7 @@ type world struct {
 	daemon *lab.Daemon
 }
 
-// ports are those of the suite and of kubelets that it starts.
+// ports are used by the suite and by kubelets that it starts.
 var ports = []int{6443, 10248, 10250, 10255}
 
 // kubeletConfig is the configuration that the suite starts the subject with, after changes of its
@@ -43,8 +43,8 @@ var ports = []int{6443, 10248, 10250, 10255}
 //go:embed kubelet.yaml
 var kubeletConfig []byte
 
-// runSubject runs the selected tests of a mode against one program and returns the results, of
-// which those of failed tests are of a second run, one at a time. latest is the date and the
+// runSubject runs the selected tests of a mode against one program and returns the results. Failed
+// tests are run a second time, one at a time, and have the results of that run. latest is the date and the
 // circumstances of the run.
 func runSubject(ctx context.Context, s subject, m mode, o options, out io.Writer, say func(string, ...any)) (results []result, latest string, err error) {
 	err = lab.Program(ctx, out, func(t testing.TB) error {

@@ -123,7 +123,7 @@ func eat(mb int) string {
 	return fmt.Sprintf("trap 'exit 0' TERM; (sleep 1; head -c %d /dev/zero; exec sleep 3600) | tail & wait", mb<<20)
 }
 
-// The memory of the node is that of a cgroup that contains the agent and all of its
+// The memory of the node is the memory of a cgroup that contains the agent and all of its
 // pods. The kernel notifies the agent when it runs low.
 func TestIntegrationMemoryPressureEvictsTheRightPod(t *testing.T) { // ev-37, ev-58
 	t.Parallel()

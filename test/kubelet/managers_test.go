@@ -144,14 +144,14 @@ func TestIntegrationAPodHasExclusiveCPUsAndDevicesOnContainerd(t *testing.T) {
 	t.Cleanup(func() { _ = conn.Close() })
 	answer, err := podresourcesapi.NewPodResourcesListerClient(conn).List(t.Context(), &podresourcesapi.ListPodResourcesRequest{}, grpc.WaitForReady(true))
 	require.NoError(t, err)
-	told := map[string]*podresourcesapi.ContainerResources{}
+	reported := map[string]*podresourcesapi.ContainerResources{}
 	for _, p := range answer.PodResources {
-		told[strings.TrimSuffix(p.Name, "-node")] = p.Containers[0]
+		reported[strings.TrimSuffix(p.Name, "-node")] = p.Containers[0]
 	}
-	require.Contains(t, told, "pinned")
-	assert.EqualValues(t, own.List()[0], told["pinned"].CpuIds[0])
-	assert.Equal(t, []string{"w0"}, told["pinned"].Devices[0].DeviceIds)
-	assert.Empty(t, told["shared"].CpuIds)
+	require.Contains(t, reported, "pinned")
+	assert.EqualValues(t, own.List()[0], reported["pinned"].CpuIds[0])
+	assert.Equal(t, []string{"w0"}, reported["pinned"].Devices[0].DeviceIds)
+	assert.Empty(t, reported["shared"].CpuIds)
 
 	// The agent is killed, and the next one adopts the pod: with the checkpoints, and
 	// without.

@@ -46,9 +46,9 @@ func TestIntegrationContainersEndInOrderWhenTheMachineStops(t *testing.T) { // s
 	require.Equal(t, http.StatusAccepted, answer.StatusCode)
 	w.untilLogged("terminated 3 pods in ")
 
-	told := signalOrder(t, w)
-	assert.ElementsMatch(t, names, told)
-	assert.Equal(t, "dns", told[len(told)-1])
+	reported := signalOrder(t, w)
+	assert.ElementsMatch(t, names, reported)
+	assert.Equal(t, "dns", reported[len(reported)-1])
 	pods := w.pods()
 	for _, name := range names {
 		wasShutDown(t, pods[name])

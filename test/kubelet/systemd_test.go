@@ -44,11 +44,11 @@ func TestSystemdIsNotified(t *testing.T) {
 	a.eventually("the pod runs", func() bool { return running(a.pods()["sleeper"]) })
 	require.NoError(t, a.interrupt())
 	a.start() // another one: its cleanup is that of newAgent
-	var heard []string
-	for len(heard) == 0 || heard[len(heard)-1] != "READY=1" {
-		heard = append(heard, next())
+	var states []string
+	for len(states) == 0 || states[len(states)-1] != "READY=1" {
+		states = append(states, next())
 	}
-	assert.True(t, slices.Contains(heard, "STOPPING=1"), "%v", heard)
+	assert.True(t, slices.Contains(states, "STOPPING=1"), "%v", states)
 }
 
 // The unit, and the drop-in for kubeadm, start this agent with flags that exist, and let pods

@@ -49,7 +49,7 @@ func (v Violation) String() string {
 	return fmt.Sprintf("%.1fs %s: pod %s: %s", v.At.Seconds(), v.Invariant, v.Pod, v.Message)
 }
 
-// Invariants returns all invariants: those of this package and those of package sim.
+// Invariants returns the invariants of this package and of package sim.
 func Invariants() []Invariant {
 	out := slices.Concat(statusInvariants(), lifeInvariants())
 	for _, inv := range checkedBySim() {

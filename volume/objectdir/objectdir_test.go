@@ -146,29 +146,29 @@ func TestOddPathsAreNamed(t *testing.T) {
 
 func TestABrokenFileLeavesItsObjectsAsTheyWere(t *testing.T) {
 	dir := t.TempDir()
-	var told []string
-	d := open(t, objectdir.Config{Dir: dir, Changed: func(kind, namespace, name string) { told = append(told, kind+" "+namespace+"/"+name) }})
+	var reported []string
+	d := open(t, objectdir.Config{Dir: dir, Changed: func(kind, namespace, name string) { reported = append(reported, kind+" "+namespace+"/"+name) }})
 	put(t, both, dir, "a.yaml")
 	require.NoError(t, d.Read())
-	assert.Equal(t, []string{"ConfigMap shop/web", "Secret default/web"}, told)
+	assert.Equal(t, []string{"ConfigMap shop/web", "Secret default/web"}, reported)
 
-	told = nil
+	reported = nil
 	put(t, both[:40], dir, "a.yaml")
 	require.NoError(t, d.Read())
 	require.Len(t, d.Problems(), 1)
 	assert.True(t, d.Problems()[0].Kept)
 	assert.Len(t, d.Names(), 2)
-	assert.Empty(t, told)
+	assert.Empty(t, reported)
 
 	put(t, strings.Replace(both, `"1"`, `"2"`, 1), dir, "a.yaml")
 	require.NoError(t, d.Read())
 	assert.Empty(t, d.Problems())
-	assert.Equal(t, []string{"ConfigMap shop/web"}, told, "only the changed object")
+	assert.Equal(t, []string{"ConfigMap shop/web"}, reported, "only the changed object")
 
-	told = nil
+	reported = nil
 	require.NoError(t, os.Remove(filepath.Join(dir, "a.yaml")))
 	require.NoError(t, d.Read())
-	assert.Equal(t, []string{"ConfigMap shop/web", "Secret default/web"}, told)
+	assert.Equal(t, []string{"ConfigMap shop/web", "Secret default/web"}, reported)
 	assert.Empty(t, d.Names())
 }
 
@@ -198,9 +198,9 @@ func TestObjectsAreNotReportedMissingBeforeTheFirstRead(t *testing.T) {
 func TestChangesAreReportedImmediately(t *testing.T) {
 	root := t.TempDir()
 	dir := filepath.Join(root, "objects") // made later
-	told := make(chan string, 100)
+	reported := make(chan string, 100)
 	d := open(t, objectdir.Config{Dir: dir, Period: time.Hour, Settle: 20 * time.Millisecond, Changed: func(kind, namespace, name string) {
-		told <- kind + " " + namespace + "/" + name
+		reported <- kind + " " + namespace + "/" + name
 	}})
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
@@ -210,7 +210,7 @@ func TestChangesAreReportedImmediately(t *testing.T) {
 	hear := func(want string) {
 		t.Helper()
 		select {
-		case got := <-told:
+		case got := <-reported:
 			require.Equal(t, want, got)
 		case <-time.After(90 * time.Second):
 			t.Fatalf("no change was reported for %s; there are %v", want, d.Names())

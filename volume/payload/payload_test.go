@@ -262,7 +262,7 @@ func TestProjections(t *testing.T) {
 	}
 }
 
-// The user of the source, else that of the volume, else that of all containers.
+// The user of the source has precedence over the user of the volume, and both over the user of all containers.
 func TestTheUserOfACertificate(t *testing.T) {
 	for want, users := range map[int64][3]*int64{
 		1: {ptr[int64](1), ptr[int64](2), ptr[int64](3)}, 2: {nil, ptr[int64](2), ptr[int64](3)}, 3: {nil, nil, ptr[int64](3)},

@@ -28,7 +28,7 @@ type Plugin struct {
 
 	// Fault is called at the beginning of each operation: "SetUp", "Refresh", "TearDown",
 	// "Stage", "Unstage", "Expand" or "Stats". It may block; an error is returned by the
-	// operation. The name is that of the directory, or for Stage and Unstage that of the
+	// operation. The name is the name of the directory, or for Stage and Unstage of the
 	// volume. If nil, all operations succeed.
 	Fault func(ctx context.Context, act, name string) error
 

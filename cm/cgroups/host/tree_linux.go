@@ -154,7 +154,7 @@ func (t *Tree) ContainerStats(pod cgroups.Name, id string) (cgroups.Stats, error
 	return s, nil
 }
 
-// isScopeOf reports whether name is that of the cgroup of a container.
+// isScopeOf reports whether name is the name of a container's cgroup.
 func isScopeOf(name, id string) bool {
 	if name == id {
 		return true

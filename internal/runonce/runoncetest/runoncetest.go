@@ -9,7 +9,7 @@ import (
 )
 
 // Check calls run twice with a canceled context. It fails t unless the second call returns
-// "<name>.Run was called before", where name is that of the type, as in "pleg: Generator". The
+// "<name>.Run was called before", where name is the name of the type, as in "pleg: Generator". The
 // first call may return another error.
 func Check(t testing.TB, name string, run func(context.Context) error) {
 	t.Helper()

@@ -48,7 +48,7 @@ const (
 	gcPercent = 50
 )
 
-// removalLatency is that of a kube-apiserver with etcd.
+// removalLatency is the latency of a kube-apiserver with etcd.
 const removalLatency = 5 * time.Millisecond
 
 // newServer returns a server, to be started with [apiserver.Start]. collect is whether it does the

@@ -134,7 +134,7 @@ func (n *normalizer) object(object map[string]any) any {
 	return object
 }
 
-// isCollection reports whether the resourceVersion of an object is that of the server: it is
+// isCollection reports whether the resourceVersion of an object is the server's: it is
 // a list, a table or a bookmark, not a stored object.
 func isCollection(object map[string]any) bool {
 	meta, ok := object["metadata"].(map[string]any)

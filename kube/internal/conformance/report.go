@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Report returns the Markdown document of the comparison. reasons are those of the
+// Report returns the Markdown document of the comparison. reasons explain the
 // differences, from Explain.
 func Report(scenarios []*Scenario, differences []Difference, reasons []string) string {
 	type call struct{ scenario, name string }

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The list is that of the gates that the code of the kubelet reads; see tools/kubernetes/facts.
+// The list has the gates that the code of the kubelet reads; see tools/kubernetes/facts.
 func TestEachGateThatAKubeletReadsIsDescribed(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("testdata", "kubelet-gates.txt"))
 	require.NoError(t, err)

@@ -14,7 +14,7 @@ import (
 )
 
 // Flags are the values of the kubelet's flags that are not fields of a
-// KubeletConfiguration. The zero value is that of a command line without them.
+// KubeletConfiguration. The zero value stands for a command line without them.
 type Flags struct {
 	// File and DropIns are the arguments of [Read].
 	File    string

@@ -27,10 +27,10 @@ type NodeInfo struct {
 	// those of this machine.
 	Addresses []v1.NodeAddress
 
-	// Version is that of the backend, for the node status. Empty: it is unknown.
+	// Version is the version of the backend, for the node status. Empty: it is unknown.
 	Version string
 
-	// OS and Arch are those of pods, for the node status, labels and admission. Empty: those of
-	// this program.
+	// OS and Arch are the operating system and architecture of pods, for the node status, labels
+	// and admission. If empty, they are this program's.
 	OS, Arch string
 }

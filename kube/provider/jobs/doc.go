@@ -45,7 +45,7 @@
 //     volumes are not started, and the token of the service account, which Kubernetes mounts into
 //     every container, is left out.
 //   - Ephemeral containers are jobs as well.
-//   - There are no addresses, commands and statistics. Logs are those of a [Logger].
+//   - There are no addresses, commands and statistics. A [Logger] has the logs.
 //   - Each operation on a pod lists all jobs of the service once, about ten times in the life
 //     of a pod; besides, they are listed once per second. A service with a rate limit should
 //     answer from a cache that its own calls of Submit and Cancel update.

@@ -175,7 +175,7 @@ func (r *Runtime) resolve(ctx context.Context, pod *v1.Pod, job *Job) error {
 	return nil
 }
 
-// act adds an action to res. The reason is that of a failure.
+// act adds an action to res. reason is the reason of a failure.
 func act(res *runtime.SyncResult, kind runtime.ActionKind, target, reason string, err error) {
 	a := runtime.Action{Kind: kind, Target: target}
 	if err != nil {

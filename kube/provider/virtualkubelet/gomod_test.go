@@ -10,8 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The lines of go.mod and go.work in the documentation are those of this module, with which
-// the tests are built.
+// The documentation shows the lines of go.mod and go.work with which the tests are built.
 func TestTheDocumentedLinesAreThoseOfTheModule(t *testing.T) {
 	text := func(file string) string {
 		out, err := os.ReadFile(file)

@@ -8,7 +8,7 @@ import (
 	"log/slog"
 )
 
-// A Credential authenticates to a registry. Its fields are those of the CRI's AuthConfig.
+// A Credential authenticates to a registry. It has the fields of the CRI's AuthConfig.
 //
 // Package fmt, log/slog and encoding/json print its source and no secret data. This does not
 // hold for a Credential in an unexported field of a struct: fmt does not call its methods.
@@ -80,7 +80,7 @@ type Source struct {
 	// Kind is the owner of the credential. The zero value is SourceNode.
 	Kind SourceKind
 
-	// Namespace, Name and UID are those of the secret or service account; empty
+	// Namespace, Name and UID identify the secret or service account; empty
 	// for the node's.
 	Namespace, Name, UID string
 

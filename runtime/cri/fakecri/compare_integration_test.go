@@ -18,7 +18,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/remote"
 )
 
-// The responses in the script are those of containerd.
+// containerd gives the responses in the script.
 func TestIntegrationTheScriptHasTheResponsesOfContainerd(t *testing.T) {
 	cgroup := fmt.Sprintf("kubeparts-calls-%d", os.Getpid())
 	t.Cleanup(func() { removeCgroup(t, cgroup) }) // after the daemon's

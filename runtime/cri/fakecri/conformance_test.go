@@ -100,7 +100,7 @@ type engine struct {
 	called *atomic.Int64
 }
 
-// over returns the engine over the services of cfg, which are those of fake.
+// over returns the engine over the services of cfg, which fake provides.
 func over(t *testing.T, fake *fakecri.Runtime, cfg cri.Config) *engine {
 	t.Helper()
 	dir, called := t.TempDir(), new(atomic.Int64)

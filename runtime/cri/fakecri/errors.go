@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Codes are those of containerd 2.4. It returns Unknown for errors without a code, for
+// It has the codes of containerd 2.4. It returns Unknown for errors without a code, for
 // example invalid states and missing fields.
 
 // refused returns an error with code Unknown.

@@ -140,9 +140,9 @@ func TestALogThatCannotBeReopenedIsAnError(t *testing.T) {
 func TestALogThatCannotBeCreatedIsReported(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	var told bytes.Buffer
+	var reported bytes.Buffer
 	cfg := does(fake.Behavior{Logs: []fake.LogLine{{Text: "x"}}})
-	cfg.WriteLogs, cfg.Logger = true, slog.New(slog.NewTextHandler(&told, nil))
+	cfg.WriteLogs, cfg.Logger = true, slog.New(slog.NewTextHandler(&reported, nil))
 	on(t, cfg, func(n *node) {
 		pod := podConfig("a")
 		pod.LogDirectory = file
@@ -155,7 +155,7 @@ func TestALogThatCannotBeCreatedIsReported(t *testing.T) {
 		require.NoError(n, err)
 		require.NoError(n, n.StartContainer(n.ctx, id))
 		n.runs(id)
-		assert.Contains(n, told.String(), "Failed to create container log")
+		assert.Contains(n, reported.String(), "Failed to create container log")
 	})
 }
 

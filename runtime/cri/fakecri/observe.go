@@ -41,7 +41,7 @@ type Change struct {
 	At  time.Time
 	Pod string // UID
 
-	// Container is its name, empty for a sandbox. ID and Attempt are those of the container,
+	// Container is its name, empty for a sandbox. ID and Attempt belong to the container,
 	// or else of the sandbox.
 	Container string
 	ID        string

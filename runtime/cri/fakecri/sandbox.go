@@ -63,7 +63,7 @@ type sandbox struct {
 
 	containers []*container // oldest first
 
-	// resources and overhead are those of the last update, or nil.
+	// resources and overhead are from the last update, or nil.
 	resources, overhead *runtimeapi.LinuxContainerResources
 
 	cpuUsed uint64 // core-nanoseconds of its containers that have ended

@@ -260,11 +260,11 @@ func TestHooksReportPulls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeService{may: map[string][]string{"img:1": {""}, "img:2": {""}}, takes: time.Second}
 		var mu sync.Mutex
-		var told []string
+		var reported []string
 		tell := func(format string, args ...any) {
 			mu.Lock()
 			defer mu.Unlock()
-			told = append(told, fmt.Sprintf(format, args...))
+			reported = append(reported, fmt.Sprintf(format, args...))
 		}
 		m := newManager(t, images.Config{Service: f, Hooks: images.Hooks{
 			Waiting: func(i images.WaitInfo) { tell("%s of %s waits", i.Image, i.Pod.Name) },
@@ -294,7 +294,7 @@ func TestHooksReportPulls(t *testing.T) {
 			"img:2 of b: waited 999ms, took 1s, 7 bytes, err <nil>",
 			"b img:2: present false, pulled true, err <nil>",
 			"c img:2: present true, pulled false, err <nil>",
-		}, told)
+		}, reported)
 	})
 }
 

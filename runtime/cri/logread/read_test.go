@@ -130,10 +130,10 @@ func TestAReaderThatGoesAwayEndsTheReading(t *testing.T) {
 
 func TestAReadIsReported(t *testing.T) {
 	l := newLog(t, entry(0, "stdout", "F", "one"), "x\n", entry(1, "stderr", "F", "two"))
-	var told []logread.ReadInfo
-	l.must(logread.Config{Hooks: logread.Hooks{Read: func(i logread.ReadInfo) { told = append(told, i) }}}, logread.Request{Stream: logread.Stderr})
-	require.Len(t, told, 1)
-	assert.Positive(t, told[0].Took)
-	told[0].Took = 0
-	assert.Equal(t, logread.ReadInfo{Path: l.path, Bytes: 4, Lines: 2, Skipped: 1}, told[0])
+	var reported []logread.ReadInfo
+	l.must(logread.Config{Hooks: logread.Hooks{Read: func(i logread.ReadInfo) { reported = append(reported, i) }}}, logread.Request{Stream: logread.Stderr})
+	require.Len(t, reported, 1)
+	assert.Positive(t, reported[0].Took)
+	reported[0].Took = 0
+	assert.Equal(t, logread.ReadInfo{Path: l.path, Bytes: 4, Lines: 2, Skipped: 1}, reported[0])
 }

@@ -29,7 +29,7 @@
 //     second.
 //   - Compression does not delay rotation and uses at most half of one CPU.
 //   - A rotated file never replaces another, also if a log is rotated several times
-//     in a second: its name is that of the next unused second.
+//     in a second: its name has the next unused second.
 //   - If a log cannot be reopened, the rename is undone and the rotation retried.
 //   - Logs of containers that do not run are not changed; garbage collection
 //     removes them.

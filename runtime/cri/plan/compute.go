@@ -124,8 +124,8 @@ func (c *computation) ephemeralContainers() {
 	}
 }
 
-// hasRun reports whether the status last reported for a container is that of an instance that
-// was started.
+// hasRun reports whether the status last reported for a container describes an instance that was
+// started.
 func hasRun(list []v1.ContainerStatus, name string) bool {
 	return slices.ContainsFunc(list, func(s v1.ContainerStatus) bool {
 		return s.Name == name && (s.State.Running != nil || s.State.Terminated != nil)
@@ -205,7 +205,7 @@ func (c *computation) regular(ct *v1.Container, h history) step {
 		return step{reason: StartCreated}
 	default:
 		// It counts as killed, so a container that may not restart is only stopped: it
-		// must not run twice, and its status is that of an exit.
+		// must not run twice, and its status reports an exit.
 		if c.outcome.After(ct, podspec.ExitOf(h.counts)) == podspec.NoRestart {
 			if !c.mayRun(h.counts) {
 				return step{}

@@ -10,7 +10,7 @@ import (
 // another hash is replaced (rules rt-28, rt-30). Only name and image are hashed: the other
 // fields are immutable or can be changed while the container runs.
 //
-// The value is that of the kubelet since 1.31 (rule rt-29), so containers are not restarted
+// It is the value of the kubelet since 1.31 (rule rt-29), so containers are not restarted
 // when a node changes from or to the kubelet.
 //
 // It does not allocate if name and image need no escapes in JSON.

@@ -13,7 +13,7 @@ import (
 )
 
 // Container returns the configuration with which a container is created. The message of
-// the error is that of the container's waiting state, with the reason
+// the error is for the container's waiting state, with the reason
 // CreateContainerConfigError.
 func Container(in PodInput, inst ContainerInput) (*runtimeapi.ContainerConfig, error) {
 	pod, c := in.Pod, inst.Container

@@ -37,7 +37,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 //	# rules: se-4, rt-83
 //	# proves: SecurityContext.runAsUser, PodSecurityContext.runAsUser
 //
-// The keys are those of internal/podfields, a type and a field.
+// A key is a type and a field, as in internal/podfields.
 type goldenCase struct {
 	name   string
 	facts  facts

@@ -234,7 +234,7 @@ type AllocatedResources struct {
 	CPUs, MemoryNodes string
 }
 
-// A User is the user that an image specifies. The zero value is that of an image without
+// A User is the user that an image specifies. The zero value is the user of an image without
 // one: its containers run as root.
 type User struct {
 	UID  *int64 // if numeric

@@ -46,7 +46,7 @@ func (f SecurityField) String() string {
 }
 
 // SecurityFields returns the fields of a container's security context with their origins,
-// in a fixed order. Values and errors are those of [Container].
+// in a fixed order. It has the values and errors of [Container].
 func SecurityFields(in PodInput, inst ContainerInput) ([]SecurityField, error) {
 	config, err := Container(in, inst)
 	if err != nil {

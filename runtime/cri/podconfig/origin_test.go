@@ -112,7 +112,7 @@ func TestAFieldHasTheSourceOfItsValue(t *testing.T) {
 // SecurityFields covers every field of the CRI's message: a new field of the CRI fails
 // the test until it is added.
 func TestEachFieldOfTheSecurityContextIsReported(t *testing.T) {
-	told := map[string]string{
+	reported := map[string]string{
 		"capabilities": "capabilities", "privileged": "privileged", "namespace_options": "hostNetwork, hostIPC, hostPID, hostUsers",
 		"selinux_options": "seLinuxOptions", "run_as_user": "runAsUser", "run_as_username": "runAsUser", "run_as_group": "runAsGroup",
 		"readonly_rootfs": "readOnlyRootFilesystem", "supplemental_groups": "supplementalGroups", "supplemental_groups_policy": "supplementalGroupsPolicy",
@@ -121,9 +121,9 @@ func TestEachFieldOfTheSecurityContextIsReported(t *testing.T) {
 	}
 	fields := new(runtimeapi.LinuxContainerSecurityContext).ProtoReflect().Descriptor().Fields()
 	for i := range fields.Len() {
-		assert.Contains(t, told, string(fields.Get(i).Name()))
+		assert.Contains(t, reported, string(fields.Get(i).Name()))
 	}
-	assert.Len(t, told, fields.Len())
+	assert.Len(t, reported, fields.Len())
 }
 
 func TestSecurityFieldsOfAnIncompleteInput(t *testing.T) {

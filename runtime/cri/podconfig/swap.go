@@ -29,8 +29,8 @@ func (n Node) MaySwap(pod *v1.Pod, c *v1.Container) bool {
 		podspec.QOSClass(pod) == v1.PodQOSBurstable && request.Sign() > 0 && request.Cmp(*limit) != 0
 }
 
-// swap returns the bytes that the container may swap: its share of Swap.Bytes is that of
-// its memory request in MemoryBytes (rule cm-42).
+// swap returns the bytes that the container may swap: its share of Swap.Bytes is
+// the share of its memory request in MemoryBytes (rule cm-42).
 func (n Node) swap(pod *v1.Pod, c *v1.Container) int64 {
 	request := c.Resources.Requests.Memory()
 	if !n.MaySwap(pod, c) || n.MemoryBytes <= 0 || request.Value() > n.MemoryBytes {

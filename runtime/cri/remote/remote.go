@@ -17,7 +17,7 @@ import (
 
 // Config configures [Dial]. The zero value has the kubelet's defaults.
 type Config struct {
-	// ImageEndpoint is the endpoint of the image service. If empty, it is that of
+	// ImageEndpoint is the endpoint of the image service. If empty, it is the endpoint of
 	// the runtime service.
 	ImageEndpoint string
 

@@ -66,33 +66,33 @@ func TestIntegrationImagesArePulledWithAndWithoutCredentials(t *testing.T) {
 	kill := func(pod *v1.Pod) {
 		require.NoError(t, rt.KillPod(t.Context(), runtime.KillRequest{UID: pod.UID, Pod: pod, GracePeriodSeconds: new(int64(0))}))
 	}
-	sync := func(pod *v1.Pod) (told string, err error) {
+	sync := func(pod *v1.Pod) (reported string, err error) {
 		t.Helper()
 		defer kill(pod)
 		_, err = rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
 		return strings.Join(seen.take(), "\n"), err
 	}
 
-	told, err := sync(one("anonymous", public, v1.PullIfNotPresent))
+	reported, err := sync(one("anonymous", public, v1.PullIfNotPresent))
 	require.NoError(t, err)
-	assert.Contains(t, told, fmt.Sprintf("Normal Pulling spec.containers{web}: Pulling image %q", public))
-	assert.Regexp(t, fmt.Sprintf(`Normal Pulled spec.containers{web}: Successfully pulled image %q in .*s \(.*s including waiting\)\. Image size: [1-9][0-9]* bytes\.`, public), told)
-	assert.Contains(t, told, "Normal Started")
+	assert.Contains(t, reported, fmt.Sprintf("Normal Pulling spec.containers{web}: Pulling image %q", public))
+	assert.Regexp(t, fmt.Sprintf(`Normal Pulled spec.containers{web}: Successfully pulled image %q in .*s \(.*s including waiting\)\. Image size: [1-9][0-9]* bytes\.`, public), reported)
+	assert.Contains(t, reported, "Normal Started")
 	registry.Asked()
 
-	told, err = sync(one("again", public, v1.PullIfNotPresent))
+	reported, err = sync(one("again", public, v1.PullIfNotPresent))
 	require.NoError(t, err)
-	assert.Contains(t, told, fmt.Sprintf("Normal Pulled spec.containers{web}: Container image %q already present on machine and can be accessed by the pod", public))
+	assert.Contains(t, reported, fmt.Sprintf("Normal Pulled spec.containers{web}: Container image %q already present on machine and can be accessed by the pod", public))
 	assert.Empty(t, registry.Asked(), "the image is present")
 
-	told, err = sync(one("no-secret", private, v1.PullIfNotPresent))
+	reported, err = sync(one("no-secret", private, v1.PullIfNotPresent))
 	require.ErrorContains(t, err, "ErrImagePull")
-	assert.Contains(t, told, fmt.Sprintf("Warning Failed spec.containers{web}: Failed to pull image %q: ", private))
-	assert.Contains(t, told, "Warning Failed spec.containers{web}: Error: ErrImagePull")
+	assert.Contains(t, reported, fmt.Sprintf("Warning Failed spec.containers{web}: Failed to pull image %q: ", private))
+	assert.Contains(t, reported, "Warning Failed spec.containers{web}: Error: ErrImagePull")
 
-	told, err = sync(one("second-works", private, v1.PullIfNotPresent, "eve", "gone", "ann"))
+	reported, err = sync(one("second-works", private, v1.PullIfNotPresent, "eve", "gone", "ann"))
 	require.NoError(t, err)
-	assert.Contains(t, told, "Warning FailedToRetrieveImagePullSecret : Unable to retrieve some image pull secrets (gone)")
+	assert.Contains(t, reported, "Warning FailedToRetrieveImagePullSecret : Unable to retrieve some image pull secrets (gone)")
 	asked := strings.Join(registry.Asked(), "\n")
 	assert.Contains(t, asked, "eve team/tool:1 401") // img-14
 	assert.Contains(t, asked, "ann team/tool:1 200")
@@ -112,9 +112,9 @@ func TestIntegrationImagesArePulledWithAndWithoutCredentials(t *testing.T) {
 	_, err = sync(one("preloaded", lab.Busybox, v1.PullNever))
 	require.NoError(t, err)
 
-	told, err = sync(one("missing", registry.Host+"/absent:1", v1.PullIfNotPresent))
+	reported, err = sync(one("missing", registry.Host+"/absent:1", v1.PullIfNotPresent))
 	require.ErrorContains(t, err, "ErrImagePull")
-	assert.Contains(t, told, "not found")
+	assert.Contains(t, reported, "not found")
 	_, err = sync(one("never", registry.Host+"/absent:1", v1.PullNever))
 	require.ErrorContains(t, err, "ErrImageNeverPull")
 	_, err = sync(one("no-name", "http://x", v1.PullIfNotPresent))

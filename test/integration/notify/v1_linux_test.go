@@ -126,8 +126,8 @@ func TestIntegrationTheKernelReportsMemoryAtOnce(t *testing.T) { // ev-58, ev-59
 	require.NoError(t, err)
 	require.NoError(t, n.Update([]int64{80 << 20, 180 << 20}))
 	ctx, stop := context.WithCancel(t.Context())
-	told, ended := make(chan time.Time, 10), make(chan error, 1)
-	go func() { ended <- n.Run(ctx, func() { told <- time.Now() }) }()
+	reported, ended := make(chan time.Time, 10), make(chan error, 1)
+	go func() { ended <- n.Run(ctx, func() { reported <- time.Now() }) }()
 	takeMore := func(why string) {
 		time.Sleep(300 * time.Millisecond) // the levels are registered by then
 		began := time.Now()
@@ -135,7 +135,7 @@ func TestIntegrationTheKernelReportsMemoryAtOnce(t *testing.T) { // ev-58, ev-59
 		consumer.has()
 		had := time.Now()
 		select {
-		case at := <-told:
+		case at := <-reported:
 			t.Logf("%s: notified %v after the request, %v after the allocation, which took %v",
 				why, at.Sub(began), at.Sub(had), had.Sub(began))
 		case <-time.After(90 * time.Second):
@@ -146,7 +146,7 @@ func TestIntegrationTheKernelReportsMemoryAtOnce(t *testing.T) { // ev-58, ev-59
 	takeMore("the second level")
 	require.NoError(t, n.Update([]int64{280 << 20}))
 	takeMore("a new level")
-	assert.Empty(t, told)
+	assert.Empty(t, reported)
 	stop()
 	assert.NoError(t, <-ended)
 	assert.Empty(t, log.String())

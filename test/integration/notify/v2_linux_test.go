@@ -36,11 +36,11 @@ func onV2(t *testing.T) string {
 // A listener is a running Notifier.
 type listener struct {
 	*notify.Notifier
-	t     *testing.T
-	told  atomic.Int64
-	first chan time.Time // of all notifications
-	log   *strings.Builder
-	end   func()
+	t        *testing.T
+	reported atomic.Int64
+	first    chan time.Time // of all notifications
+	log      *strings.Builder
+	end      func()
 }
 
 func listen(t *testing.T, cfg notify.Config) *listener {
@@ -54,7 +54,7 @@ func listen(t *testing.T, cfg notify.Config) *listener {
 	ended := make(chan error, 1)
 	go func() {
 		ended <- l.Run(ctx, func() {
-			l.told.Add(1)
+			l.reported.Add(1)
 			select {
 			case l.first <- time.Now():
 			default:
@@ -108,12 +108,12 @@ func TestIntegrationALevelOfCgroupV2IsDetected(t *testing.T) {
 	for i, level := range []int64{80 << 20, 180 << 20, 280 << 20} {
 		require.NoError(t, l.Update([]int64{level}))
 		time.Sleep(300 * time.Millisecond)
-		require.Zero(t, l.told.Swap(0), "notified before the usage reached the level")
+		require.Zero(t, l.reported.Swap(0), "notified before the usage reached the level")
 		consumer.more()
 		consumer.has()
 		had := time.Now()
 		after := l.await(fmt.Sprint("level ", i)).Sub(had)
-		l.told.Store(0)
+		l.reported.Store(0)
 		t.Logf("level %d: notified %v after the allocation", i, after)
 		best = min(best, after)
 	}
@@ -132,7 +132,7 @@ func TestIntegrationTheKernelReportsALimitThatIsMet(t *testing.T) { // memory.ev
 	consumer.into(dir)
 	l := listen(t, notify.Config{Dir: dir, Poll: time.Hour})
 	defer l.end()
-	require.Zero(t, l.told.Load())
+	require.Zero(t, l.reported.Load())
 	consumer.more()
 	met := since(t, filepath.Join(dir, "memory.events"), func(line string) (n int64, ok bool) {
 		_, err := fmt.Sscanf(line, "high %d", &n)
@@ -189,7 +189,7 @@ func TestIntegrationARemovedCgroupIsNotReported(t *testing.T) {
 	l := listen(t, notify.Config{Dir: dir, Poll: time.Hour})
 	require.NoError(t, os.Remove(dir))
 	time.Sleep(500 * time.Millisecond)
-	assert.LessOrEqual(t, l.told.Load(), int64(2))
+	assert.LessOrEqual(t, l.reported.Load(), int64(2))
 	l.end()
 	assert.Contains(t, l.log.String(), "cgroup was removed")
 }

@@ -2,7 +2,7 @@ package machine
 
 import "github.com/kubeparts/kubeparts/internal/lab"
 
-// diskSize is that of the root file system, which is the machine's only disk: tests may fill it.
+// diskSize is the size of the root file system, which is the machine's only disk: tests may fill it.
 const diskSize = "8G"
 
 // The disks of the machine, by the order of the options of qemu.

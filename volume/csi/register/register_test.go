@@ -27,8 +27,8 @@ type plugin struct {
 	hang bool
 	deaf atomic.Bool // it cannot be notified
 
-	told chan *registerapi.RegistrationStatus
-	stop func()
+	reported chan *registerapi.RegistrationStatus
+	stop     func()
 }
 
 func (p *plugin) GetInfo(ctx context.Context, _ *registerapi.InfoRequest) (*registerapi.PluginInfo, error) {
@@ -40,7 +40,7 @@ func (p *plugin) GetInfo(ctx context.Context, _ *registerapi.InfoRequest) (*regi
 }
 
 func (p *plugin) NotifyRegistrationStatus(_ context.Context, s *registerapi.RegistrationStatus) (*registerapi.RegistrationStatusResponse, error) {
-	p.told <- s
+	p.reported <- s
 	if p.deaf.Load() {
 		return nil, errors.New("cannot be notified")
 	}
@@ -50,8 +50,8 @@ func (p *plugin) NotifyRegistrationStatus(_ context.Context, s *registerapi.Regi
 func start(t *testing.T, path, typ, name, endpoint string) *plugin {
 	t.Helper()
 	p := &plugin{
-		info: &registerapi.PluginInfo{Type: typ, Name: name, Endpoint: endpoint, SupportedVersions: []string{"1.0.0"}},
-		told: make(chan *registerapi.RegistrationStatus, 100),
+		info:     &registerapi.PluginInfo{Type: typ, Name: name, Endpoint: endpoint, SupportedVersions: []string{"1.0.0"}},
+		reported: make(chan *registerapi.RegistrationStatus, 100),
 	}
 	sockets := new(plugintest.Sockets)
 	require.NoError(t, sockets.Serve(path, func(s *grpc.Server) { registerapi.RegisterRegistrationServer(s, p) }))
@@ -130,10 +130,10 @@ func TestPluginsAreRegisteredAndDeregistered(t *testing.T) {
 		assert.Zero(t, look(t, w))
 	}
 	assert.Equal(t, map[string]string{"a": "/run/a.sock", "b": filepath.Join(d, "below", "b.sock")}, h.known)
-	assert.True(t, (<-a.told).PluginRegistered)
-	assert.True(t, (<-b.told).PluginRegistered)
-	assert.Empty(t, a.told, "once is enough")
-	assert.Empty(t, hidden.told)
+	assert.True(t, (<-a.reported).PluginRegistered)
+	assert.True(t, (<-b.reported).PluginRegistered)
+	assert.Empty(t, a.reported, "once is enough")
+	assert.Empty(t, hidden.reported)
 
 	a.stop()
 	look(t, w)
@@ -149,14 +149,14 @@ func TestARejectedPluginGetsTheReason(t *testing.T) {
 	other := start(t, filepath.Join(d, "o.sock"), "TapePlugin", "o", "")
 	retry := look(t, w)
 	assert.False(t, retry.IsZero())
-	s := <-p.told
+	s := <-p.reported
 	assert.False(t, s.PluginRegistered)
 	assert.Equal(t, "too old", s.Error)
-	s = <-other.told
+	s = <-other.reported
 	assert.Equal(t, "no handler registered for plugin type: TapePlugin at socket "+filepath.Join(d, "o.sock"), s.Error)
 	next := look(t, w)
 	if time.Now().Before(retry) { // otherwise the machine is too slow to decide
-		assert.Empty(t, p.told, "not before its time")
+		assert.Empty(t, p.reported, "not before its time")
 	}
 	h.refuse = nil
 	for tries := 0; tries < 3 && !h.has("p"); tries++ { // the other one's time may be the first
@@ -189,7 +189,7 @@ func TestAnUnresponsiveSocketDoesNotDelayOthers(t *testing.T) {
 	var wg sync.WaitGroup
 	wg.Go(func() { assert.NoError(t, w.Run(ctx)) })
 	select {
-	case s := <-p.told:
+	case s := <-p.reported:
 		assert.True(t, s.PluginRegistered)
 	case <-time.After(time.Minute):
 		t.Error("the plugin that answers was not called")
@@ -309,13 +309,13 @@ func TestAPluginThatCannotBeNotifiedIsRegisteredAgain(t *testing.T) {
 	p := start(t, filepath.Join(d, "a-reg.sock"), register.CSIPlugin, "a", "/run/a.sock")
 	p.deaf.Store(true)
 	require.NotZero(t, look(t, w))
-	assert.True(t, (<-p.told).PluginRegistered)
+	assert.True(t, (<-p.reported).PluginRegistered)
 	assert.True(t, h.has("a"), "it may work nevertheless")
 	look(t, w)
-	assert.Empty(t, p.told, "not before the next retry")
+	assert.Empty(t, p.reported, "not before the next retry")
 	p.deaf.Store(false)
 	require.Eventually(t, func() bool { return look(t, w).IsZero() }, time.Minute, 100*time.Millisecond)
-	assert.True(t, (<-p.told).PluginRegistered)
+	assert.True(t, (<-p.reported).PluginRegistered)
 
 	p.stop()
 	look(t, w)

@@ -14,7 +14,7 @@ import (
 	"github.com/kubeparts/kubeparts/kube/kubelet/options"
 )
 
-// A Backend describes where pods run that do not run on this machine. A nil *Backend describes nothing.
+// A Backend describes the machines of pods that do not run on this machine. A nil *Backend describes none.
 type Backend struct {
 	reporter options.NodeReporter
 	latest   atomic.Pointer[options.NodeInfo]
@@ -61,7 +61,7 @@ func (b *Backend) Info() *options.NodeInfo {
 	return b.latest.Load()
 }
 
-// capacity returns the present resources; those of this machine if b is nil.
+// capacity returns the present resources of the backend, or of this machine if b is nil.
 func (b *Backend) capacity(base stores.Base) (capacity, error) {
 	if info := b.Info(); info != nil {
 		return capacity{Total: info.Capacity, Allocatable: info.Allocatable}, nil
@@ -69,8 +69,8 @@ func (b *Backend) capacity(base stores.Base) (capacity, error) {
 	return readCapacity(base)
 }
 
-// admission returns the node that pods must fit; that of this machine with its allocatable resources if
-// b is nil.
+// admission returns the node that pods must fit. If b is nil, it is this machine, with the allocatable
+// resources machine.
 func (b *Backend) admission(base stores.Base, machine v1.ResourceList) admission.Node {
 	info := b.Info()
 	if info == nil {

@@ -28,7 +28,7 @@ type Machine struct {
 	Images     *NodeImages // nil: none are collected
 	Stats      *stats.Collector
 	Backend    *Backend                   // nil: pods run on this machine
-	CRI        internalapi.RuntimeService // nil: the runtime is that of Config.Runtime.New
+	CRI        internalapi.RuntimeService // nil: Config.Runtime.New returns the runtime
 	NoResize   string                     // why containers cannot be resized in place; "" if they can
 
 	node func() admission.Node // that pods must fit

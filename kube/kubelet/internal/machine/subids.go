@@ -14,7 +14,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/userns"
 )
 
-// idsUser is the user whose subordinate IDs are those of pods with user namespaces.
+// idsUser is the user whose subordinate IDs pods with user namespaces have.
 const idsUser = "kubelet"
 
 // A subIDSource provides the subordinate IDs of a user.

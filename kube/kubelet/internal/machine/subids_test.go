@@ -17,7 +17,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/userns"
 )
 
-// The subordinate IDs of the user kubelet are those of pods. They were ignored.
+// Pods have the subordinate IDs of the user kubelet, which were ignored.
 func TestPodsHaveTheSubordinateIDsOfTheUserKubelet(t *testing.T) { // se-18
 	known := func(string) (*user.User, error) { return &user.User{Uid: "998"}, nil }
 	unknown := func(name string) (*user.User, error) { return nil, user.UnknownUserError(name) }
@@ -69,7 +69,7 @@ func TestPodsHaveTheSubordinateIDsOfTheUserKubelet(t *testing.T) { // se-18
 	}
 }
 
-// The range of the source is that of the allocator.
+// The allocator has the range of the source.
 func TestUserNamespacesAreInTheConfiguredRange(t *testing.T) {
 	b := wingtest.Base(t, wingtest.Standalone(t, ""))
 	b.Config.RootDir = t.TempDir()
@@ -87,5 +87,5 @@ func TestUserNamespacesAreInTheConfiguredRange(t *testing.T) {
 	assert.EqualValues(t, 131072, m.UIDs[0].HostID)
 }
 
-// noSubIDs is that of a machine without a user kubelet.
+// noSubIDs is the source of a machine without a user kubelet.
 var noSubIDs = subIDSource{Lookup: func(name string) (*user.User, error) { return nil, user.UnknownUserError(name) }}

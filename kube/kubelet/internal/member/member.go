@@ -9,7 +9,7 @@ import (
 )
 
 // A member is the fourth wing of a kubelet: its Node object and lease in the cluster. A nil
-// *member is that of a standalone kubelet.
+// *member belongs to a standalone kubelet.
 type member struct{ node *node.Node }
 
 func Open(s *stores.Stores, m *machine.Machine, p *podwing.Pipeline) (*member, error) {

@@ -31,7 +31,7 @@ func TestRateLimit(t *testing.T) {
 	}
 }
 
-// A nil object is the one of a standalone kubelet.
+// A standalone kubelet has a nil object.
 func TestNodeObject(t *testing.T) {
 	found := []string{"10.0.0.1"}
 	var none *stores.NodeObject

@@ -13,8 +13,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A Cluster has the clients of an API server. A nil *cluster is the one of a standalone
-// kubelet.
+// A Cluster has the clients of an API server. A standalone kubelet has a nil
+// *Cluster.
 type Cluster struct {
 	Conn    connection
 	events  *client.Events

@@ -14,12 +14,12 @@ import (
 	"github.com/kubeparts/kubeparts/kube/kubelet/options"
 )
 
-// runtimeKey is the key of the label and the taint of a node whose runtime is that of
-// Config.Runtime.New.
+// runtimeKey is the key of the label and the taint of a node whose runtime
+// Config.Runtime.New returns.
 const runtimeKey = "kubeparts.io/runtime"
 
-// HostContainers reports whether containers are those of a CRI runtime of this machine, which have
-// cgroups, namespaces and devices.
+// HostContainers reports whether containers run in a CRI runtime of this machine, and have cgroups,
+// namespaces and devices.
 func HostContainers(c options.Config) bool { return !c.Runtime.Processes && c.Runtime.New == nil }
 
 // checkGiven returns the errors of the fields of a Config that concern Runtime.New.
@@ -55,7 +55,7 @@ func checkGiven(c options.Config) error {
 // volumes are, also of pods that run elsewhere.
 func OfDisk(signal string) bool { return strings.Contains(signal, "fs.") }
 
-// markNode adds the label and the taint of a node whose runtime is that of Config.Runtime.New.
+// markNode adds the label and the taint of a node whose runtime Config.Runtime.New returns.
 func markNode(c *options.Config) {
 	c.Cluster.NodeLabels = maps.Clone(c.Cluster.NodeLabels)
 	if c.Cluster.NodeLabels == nil {

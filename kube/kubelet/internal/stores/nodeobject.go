@@ -15,8 +15,8 @@ import (
 	"github.com/kubeparts/kubeparts/kube/node"
 )
 
-// A NodeObject holds the latest Node object that the API server has returned. A nil
-// *nodeObject is the one of a standalone kubelet.
+// A NodeObject holds the latest Node object that the API server has returned. A
+// standalone kubelet has a nil *NodeObject.
 type NodeObject struct {
 	latest     atomic.Pointer[v1.Node]
 	missing    atomic.Bool   // it was deleted since

@@ -71,7 +71,7 @@ func (n *notice) Notify() { n.Add(struct{}{}) }
 
 func (n *notice) Deliver(to func()) Component { return n.Queue.Deliver(func(struct{}) { to() }) }
 
-// An ObjectName is that of a Secret, ConfigMap or other object that volumes read.
+// An ObjectName names a Secret, ConfigMap or other object that volumes read.
 type ObjectName struct{ Kind, Namespace, Name string }
 
 // The Queues of a kubelet.

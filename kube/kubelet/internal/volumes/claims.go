@@ -14,7 +14,7 @@ import (
 	"github.com/kubeparts/kubeparts/volume"
 )
 
-// Claims prepares the resource claims of pods. A nil *claims prepares none.
+// Claims prepares the resource claims of pods. A nil *Claims prepares none.
 type Claims struct {
 	*dra.Manager
 	plugins *registry.Registry
@@ -75,7 +75,7 @@ func (c *Claims) DeviceHealth(uid types.UID) map[string][]v1.ResourceStatus {
 	return c.Health(pod, c.plugins.Health)
 }
 
-// Components returns what runs for the claims.
+// Components returns the components of the claims.
 func (c *Claims) Components() []stores.Component {
 	if c == nil {
 		return nil
