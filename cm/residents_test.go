@@ -37,7 +37,7 @@ func TestProcessesAreMovedToWhereTheyBelong(t *testing.T) { // cm-46
 		assert.True(t, in(agent.Child("below"), os.Getpid()))
 		assert.False(t, in(sys, os.Getpid()))
 
-		// What can't be moved is an error of that pass, and no reason not to run.
+		// A process that cannot be moved is an error of that pass; the manager runs nevertheless.
 		n.tree.Fail(func(op string, _ cgroups.Name) error {
 			if op == "move" {
 				return errors.New("device or resource busy")

@@ -98,7 +98,7 @@ func TestAnAgentWhoseSourceIsAwayGoesOnWithWhatItHad(t *testing.T) {
 			assert.Equal(t, 2, s.count())
 		})
 	})
-	t.Run("it wants nothing", func(t *testing.T) {
+	t.Run("it has no pods", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			m := new(podsource.Memory)
 			m.Set()

@@ -24,7 +24,7 @@ func (p printer) SourceSynced(source string) {
 	p.synced()
 }
 
-// A program that decides itself which pods it wants.
+// A program that determines its pods itself.
 func ExampleMemory() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

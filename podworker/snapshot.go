@@ -57,7 +57,7 @@ type TerminationRequest struct {
 	Cause string    `json:"cause"`
 	At    time.Time `json:"at"`
 
-	// Reason and Message are those of the pod's status; empty: none were passed.
+	// Reason and Message of the pod's status; empty: none were passed.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
 

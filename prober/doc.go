@@ -80,7 +80,7 @@
 //   - When a pod terminates, the liveness and startup probes of sidecars end with those of the
 //     other containers.
 //   - A probe with two handlers is an error. Events contain the beginning of an HTTP response
-//     body. Error texts are those of Kubernetes 1.33 and later.
+//     body. Kubernetes 1.33 and later have the same error texts.
 //   - A response body that is not complete before the timeout is a failure; in the kubelet it
 //     is an error and ignored.
 //   - A command that the runtime does not terminate in time, as containerd while a child of the

@@ -61,7 +61,7 @@ func TestPodsLiveOnANode(t *testing.T) {
 		assert.Less(t, time.Since(began), 7*time.Second)
 
 		require.Len(t, n.Pods(), 2)
-		assert.Equal(t, v1.PodRunning, n.Pods()[0].Status.Phase, "the API knows what was told")
+		assert.Equal(t, v1.PodRunning, n.Pods()[0].Status.Phase, "the API has the reported status")
 		assert.Len(t, n.States(), 2)
 		assert.NoError(t, n.Healthy())
 
@@ -91,7 +91,7 @@ func TestAnEvictedPodHasFailed(t *testing.T) {
 		s, _ := n.Status("web")
 		assert.Equal(t, "Failed Evicted", string(s.Phase)+" "+s.Reason)
 		again, _ := reported.Status("web")
-		assert.Equal(t, s, again, "a sink of one's own hears it too")
+		assert.Equal(t, s, again, "the sink of the Config receives it as well")
 		assert.Len(t, n.Pods(), 1, "the object stays")
 	})
 }

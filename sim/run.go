@@ -32,7 +32,7 @@ type Config struct {
 	// Schedule lists the steps. If nil, Draw(Seed, Options) is used.
 	Schedule Schedule
 
-	// Options are those of Draw.
+	// Options are passed to Draw.
 	Options Options
 
 	// Machine makes the Machine that runs the containers. If nil, Memory is used.

@@ -42,7 +42,7 @@ type Step struct {
 	Grace    int64         // Delete, Evict: seconds; zero: the pod's own
 
 	// Fault: for the duration For, calls of Calls fail as Kind with a probability of
-	// Percent; Delay is that of Slow and Stale. Calls is the name of a method (SyncPod,
+	// Percent; Delay is used by Slow and Stale. Calls is the name of a method (SyncPod,
 	// UpdatePodStatus), "runtime" or "sink" for all their methods, "hints" for the
 	// events of the runtime, "source" for the lists of desired pods, "Probe" for the
 	// attempts of probes, "SetUp" and "TearDown" of volumes, "GetClaim" for reads of

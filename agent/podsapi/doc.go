@@ -29,7 +29,7 @@
 //
 //   - The socket is in a directory that only its owner and its group may access. Pods contain
 //     the values of environment variables.
-//   - The socket of a server that does not run is replaced, any other file is not. Requests
+//   - A socket without a server is replaced, any other file is not. Requests
 //     have at most 64 KiB, and a client cannot delay the end of Run.
 //   - Config.QPS limits the calls of all clients together; calls above it fail with
 //     "rejected by rate limit". At most Config.MaxWatches watches are in progress.

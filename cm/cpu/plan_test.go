@@ -149,8 +149,7 @@ func TestHintsListTheNodesWithFreeCPUs(t *testing.T) {
 	}
 }
 
-// No CPU is allocated twice, none that is not free, and equal inputs have equal
-// results.
+// Only free CPUs are allocated, each once, and equal inputs have equal results.
 func TestTakingKeepsItsInvariants(t *testing.T) {
 	r := seedrun.Rand(t)
 	for _, name := range topologytest.Names() {

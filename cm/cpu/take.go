@@ -19,7 +19,7 @@ var errTooFew = errors.New("not enough cpus available to satisfy request")
 // It takes whole NUMA nodes and sockets first, the enclosing ones before the enclosed, as
 // far as n allows; then, with Options.AlignByUncoreCache, last level caches; then whole
 // cores; then single CPUs. Within each of these the group with the fewest free CPUs comes
-// first, to leave others whole, then the lowest. CPUs that are not online count as not
+// first, to leave others whole, then the lowest. Only CPUs that are online count as
 // free.
 //
 // It returns an error if fewer than n CPUs are free.

@@ -23,7 +23,7 @@
 //
 //   - Config.QPS limits all clients together; calls above it fail with "rejected
 //     by rate limit".
-//   - The socket of a server that does not run is replaced, any other file is not. Requests
+//   - A socket without a server is replaced, any other file is not. Requests
 //     have at most 64 KiB, and a client cannot delay the end of Run.
 //   - CPUs are reported only for containers with exclusive CPUs.
 //

@@ -83,7 +83,7 @@ func first(list []string) string {
 
 // podIPs returns the IPs of the pod as in its status (rule st-45): the first one of the node's
 // primary family, then the first one of the other family. If the IPs of the node are unknown, the
-// primary family is that of the first IP of the sandbox.
+// primary family is the family of the sandbox's first IP.
 func podIPs(in Inputs) []string {
 	var ips []netip.Addr
 	for _, s := range in.PodIPs {

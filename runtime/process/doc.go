@@ -31,7 +31,7 @@
 // signal and the log path. A runtime handler (RuntimeClass) is rejected, because
 // it requests isolation.
 //
-// The environment is that of the spec, with defaults for PATH and HOME from the
+// The environment is specified by the spec, with defaults for PATH and HOME from the
 // agent (HOME of the user, if the spec has one). Added are KUBEPARTS_CONTAINER_ID,
 // by which stray processes are found, and KUBEPARTS_TERMINATION_LOG, the host
 // path of the file that would be mounted at the termination message path; a

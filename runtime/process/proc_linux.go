@@ -18,7 +18,7 @@ type procStat struct {
 	state              byte
 	start              string // field 22: clock ticks since boot
 
-	// CPU time in clock ticks; the children's is that of reaped ones.
+	// CPU time in clock ticks, of the process and of its children that were reaped.
 	user, system, childUser, childSystem uint64
 
 	rssPages uint64

@@ -23,7 +23,7 @@ type follower struct {
 }
 
 // Follow returns the resolved pod, and again each value that differs from the one before: when an object has changed
-// and when a token is replaced. An error is that of Resolve; the next attempt follows. The sequence
+// and when a token is replaced. An error is returned by Resolve; the next attempt follows. The sequence
 // ends when ctx is done. It does not read an API: pod is the object of this version; a caller whose pod was updated
 // follows the new one.
 func (r *Resolver) Follow(ctx context.Context, pod *v1.Pod) iter.Seq2[*Pod, error] {

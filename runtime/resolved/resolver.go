@@ -46,7 +46,7 @@ type Config struct {
 	// containers without limits.
 	Allocatable v1.ResourceList
 
-	// DNS configures the resolv.conf of pods, ResolvConf is that of the node. The zero values give
+	// DNS configures the resolv.conf of pods, ResolvConf describes the node's. The zero values give
 	// pods an empty one.
 	DNS        podconfig.DNS
 	ResolvConf podconfig.ResolvConf

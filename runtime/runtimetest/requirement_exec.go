@@ -13,7 +13,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// execRequirements are those of [runtime.Execer].
+// execRequirements are the requirements of [runtime.Execer].
 var execRequirements = []requirement{
 	{
 		name:     "ExecReturnsOutputAndExitCode",

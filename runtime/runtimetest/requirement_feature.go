@@ -13,7 +13,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// featureRequirements are those of [runtime.FeatureReporter],
+// featureRequirements are the requirements of [runtime.FeatureReporter],
 // [runtime.CgroupDriverReporter], [runtime.Checkpointer] and
 // [runtime.ResourceUpdater].
 var featureRequirements = []requirement{

@@ -9,7 +9,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// garbageRequirements are those of [runtime.GarbageCollector].
+// garbageRequirements are the requirements of [runtime.GarbageCollector].
 var garbageRequirements = []requirement{
 	{
 		name:     "GarbageCollectionKeepsNewestInstances",

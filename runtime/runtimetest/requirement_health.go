@@ -13,7 +13,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// healthRequirements are those of [runtime.Checker] and [runtime.Watcher].
+// healthRequirements are the requirements of [runtime.Checker] and [runtime.Watcher].
 var healthRequirements = []requirement{
 	{
 		name:     "CheckReportsHealthyRuntime",

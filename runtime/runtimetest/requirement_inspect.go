@@ -12,7 +12,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// inspectRequirements are those of [runtime.Lister] on side effects, on identifiers,
+// inspectRequirements are the requirements of [runtime.Lister] on side effects, on identifiers,
 // on contexts, and on concurrent calls.
 var inspectRequirements = []requirement{
 	{

@@ -12,7 +12,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// killRequirements are those of [runtime.Runtime] on KillPod.
+// killRequirements are the requirements of [runtime.Runtime] on KillPod.
 var killRequirements = []requirement{
 	{
 		name:     "KillSendsSIGTERM",

@@ -11,7 +11,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// listerRequirements are those of [runtime.Lister].
+// listerRequirements are the requirements of [runtime.Lister].
 var listerRequirements = []requirement{
 	{
 		name:     "UnknownPodHasEmptyStatus",

@@ -14,7 +14,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// logRequirements are those of [runtime.LogReader] and [runtime.LogRotator].
+// logRequirements are the requirements of [runtime.LogReader] and [runtime.LogRotator].
 var logRequirements = []requirement{
 	{
 		name:     "LogPathIsHostFile",

@@ -9,7 +9,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// statsRequirements are those of [runtime.StatsProvider] and
+// statsRequirements are the requirements of [runtime.StatsProvider] and
 // [runtime.ImageFSReporter].
 var statsRequirements = []requirement{
 	{

@@ -21,7 +21,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// streamRequirements are those of [runtime.StreamExecer], [runtime.Attacher],
+// streamRequirements are the requirements of [runtime.StreamExecer], [runtime.Attacher],
 // [runtime.PortForwarder] and [runtime.StreamServer].
 var streamRequirements = []requirement{
 	{

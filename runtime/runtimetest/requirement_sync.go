@@ -14,7 +14,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// syncRequirements are those of [runtime.Runtime] on what SyncPod does.
+// syncRequirements are the requirements of [runtime.Runtime] on SyncPod.
 var syncRequirements = []requirement{
 	{
 		name:     "SyncPodStartsAllContainers",

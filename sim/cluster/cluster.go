@@ -111,7 +111,7 @@ func (c *Cluster) emit(kind EventKind, pod, node, message string) {
 // create creates the pod of an index of Config.Pods.
 func (c *Cluster) create(index int) { c.add(index, c.cfg.Pods[index].Name) }
 
-// replace creates the next replacement of the pod of an index. Its name is that of no other
+// replace creates the next replacement of the pod of an index. It has the name of no other
 // pod, of which one of Config.Pods may be called like a replacement.
 func (c *Cluster) replace(index int) {
 	for {

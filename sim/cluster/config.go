@@ -72,7 +72,7 @@ type Kubelet struct {
 // Kubelet.ImageGC.
 type Policies struct {
 	// Backoff returns the delay between the exit of a container and its restart. A
-	// negative delay counts as zero. The default is that of plan.Backoff: no delay for the
+	// negative delay counts as zero. The default is plan.Backoff: no delay for the
 	// first restart, then 10 seconds, doubled for each further one up to 5 minutes.
 	Backoff func(Restart) time.Duration
 

@@ -64,7 +64,7 @@
 // A node has one file system, for images and pods. There are no inodes, process IDs, volumes,
 // probes, init containers, daemons or node failures, and no preemption: a pending pod waits
 // for resources, those of higher priority first. Pods have one container. Writes to a full
-// disk do not fail, but pulls do; the delay of the next pull is that of runtime/cri/images.
+// disk do not fail, but pulls do; runtime/cri/images computes the delay of the next pull.
 // Memory is released when a container exits. Amounts are at most 1<<50.
 //
 // # Differences from the kubelet

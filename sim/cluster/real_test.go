@@ -22,7 +22,7 @@ import (
 	"github.com/kubeparts/kubeparts/sim/simcri"
 )
 
-// The restarts of a crashing container are those of a complete agent with the engine of
+// A crashing container restarts as with a complete agent with the engine of
 // runtime/cri, but for the latency of its calls.
 func TestTheModelRestartsAsAnAgentDoes(t *testing.T) {
 	var agent, model []time.Duration

@@ -42,7 +42,7 @@ type Header struct {
 	// File is the number of the file in its recording, from 1.
 	File int `json:"file"`
 
-	// Node, Versions and Configuration are those of Config.
+	// Node, Versions and Configuration are copied from Config.
 	Node          string            `json:"node,omitempty"`
 	Versions      map[string]string `json:"versions,omitempty"`
 	Configuration json.RawMessage   `json:"configuration,omitempty"`

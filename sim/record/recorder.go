@@ -33,10 +33,10 @@ type Config struct {
 	// Node is the name of the node.
 	Node string
 
-	// Versions are those of the program, the runtime and the kernel, by name.
+	// Versions are the versions of the program, the runtime and the kernel, by name.
 	Versions map[string]string
 
-	// Configuration is that of the program, in JSON. It must not contain secrets. Nil means none.
+	// Configuration is the program's, in JSON. It must not contain secrets. Nil means none.
 	Configuration json.RawMessage
 
 	// Logger receives the logs. If nil, they are discarded.

@@ -96,7 +96,7 @@ func newIndex(r *Recording, until time.Duration, only string) *index {
 	constructed := time.Duration(0)
 	for i, f := range r.frames {
 		if f.Agent != nil {
-			constructed = f.At // earlier calls are those of other components
+			constructed = f.At // other components make earlier calls
 		}
 		x.frame(i, f)
 	}

@@ -69,7 +69,7 @@ func (m *model) checkGrace(t *item, timeout int64) {
 		return
 	}
 	grace := max(*p.grace, 1) // the minimum of the pod workers
-	const second = 1          // the deadline of all containers is that of the call of KillPod
+	const second = 1          // the call of KillPod has the deadline of all containers
 	hook := c.Lifecycle != nil && c.Lifecycle.PreStop != nil
 	if timeout > grace || timeout < grace-second && t.stops == 0 && !hook {
 		m.add(sim.Violation{

@@ -35,7 +35,7 @@ func (r pacedReporter) published(uid types.UID) (v1.PodStatus, bool) {
 	return v1.PodStatus{}, false
 }
 
-// confirms reports whether a recorded status of a pod is that of the replayed agent.
+// confirms reports whether a recorded status of a pod is equal to the replayed agent's.
 func (w *world) confirms(recorded, own *v1.PodStatus) bool {
 	return difference("", ownedTree(recorded), ownedTree(own), w.tolerance) == ""
 }

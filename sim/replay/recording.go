@@ -22,7 +22,7 @@ const (
 // A Recording is a recording in memory. [Open] and [Read] return it. It is not changed by replays, which
 // may be concurrent.
 type Recording struct {
-	// Header is that of the first file.
+	// Header is the header of the first file.
 	Header record.Header
 
 	// Length is the time of the last frame, since Header.Start.

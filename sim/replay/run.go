@@ -82,10 +82,10 @@ type Result struct {
 	// recording with the same program and Options.
 	Digest string
 
-	// Decisions are those of Options.Decisions; nil without it. Divergence is their first difference.
+	// Decisions are recorded with Options.Decisions; nil without it. Divergence is their first difference.
 	Decisions *Decisions
 
-	// Violations are those of Options.Invariants, in the order of their times; nil if there are none. Trace has what
+	// Violations are violations of Options.Invariants, in the order of their times; nil if there are none. Trace has what
 	// happened in a checked replay.
 	Violations []sim.Violation
 	Trace      []sim.Entry
@@ -142,7 +142,7 @@ func stateDir(in string) (string, error) {
 
 // run replays a recording in a bubble. outside is the caller's context, of which only Err may be used.
 func run(ctx, outside context.Context, r *Recording, x *index, opts Options, dir string, ticks *realTicker) (Result, error) {
-	time.Sleep(time.Until(r.Header.Start)) // wall clocks are those of the recording
+	time.Sleep(time.Until(r.Header.Start)) // wall clocks agree with the recording
 	w := newWorld(x, time.Now(), opts.Tolerance)
 	w.canceled = func() bool { return outside.Err() != nil }
 	if opts.Decisions || len(opts.Invariants) > 0 {

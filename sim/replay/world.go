@@ -23,7 +23,7 @@ type world struct {
 	x         *index
 	start     time.Time // virtual wall clock at the start of the recording
 	tolerance time.Duration
-	model     *model        // of a checked replay; nil: answers are those of the recording
+	model     *model        // of a checked replay; nil: the recording has the answers
 	settle    time.Duration // of a checked replay: after the end of the recording
 	canceled  func() bool   // the caller's context is done
 	diverged  chan struct{}

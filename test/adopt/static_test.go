@@ -110,7 +110,7 @@ func changedStatuses(before, after map[string]status) (lines []string) {
 	return lines
 }
 
-// statuses are those of all containers, by pod and name.
+// statuses returns the statuses of all containers, by pod and name.
 func (n *node) statuses() map[string]status {
 	n.t.Helper()
 	found := map[string]status{}

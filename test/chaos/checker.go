@@ -63,7 +63,7 @@ type podHistory struct {
 	running   map[string]bool                     // IDs of those that were observed running and have not ended
 }
 
-// An instance is an instance of a container in the runtime. Its ID is that of statuses.
+// An instance is an instance of a container in the runtime. Statuses have the same ID.
 type instance struct {
 	runtime.ContainerStatus
 	uid string // of the pod

@@ -153,7 +153,7 @@ func (s *shape) pod(name, node, dir string) *v1.Pod {
 	return pod
 }
 
-// namespace is that of the run's pods.
+// namespace is the namespace of the run's pods.
 const namespace = "default"
 
 func (s *shape) String() string { return fmt.Sprintf("%s (%d s)", s.name, s.grace) }

@@ -230,7 +230,7 @@ func section(b *strings.Builder, title, text string, all []difference) {
 	}
 }
 
-// mark is the state with an asterisk if it is that of a second run.
+// mark returns the state, with an asterisk if it is of a second run.
 func (r result) mark() string {
 	if r.again {
 		return string(r.is) + `\*`

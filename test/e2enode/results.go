@@ -47,7 +47,7 @@ func (all results) of(s subject) (list []result) {
 	return list
 }
 
-// names are those of all tests.
+// names returns the names of all tests.
 func (h history) names() []string { return slices.Collect(maps.Keys(h.tests)) }
 
 // The file of results begins with a line "# " and the latest run. It has a line for each test: for

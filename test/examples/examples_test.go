@@ -133,7 +133,7 @@ func TestTheAgentOfTheReadmeRunsAPod(t *testing.T) {
 	t.Fatalf("it did not run the pod and delete it:\n%s", strings.Join(lines, "\n"))
 }
 
-// writeModule writes the module's files. Its requirements are those of the module examples,
+// writeModule writes the module's files. It has the requirements of the module examples,
 // so that the build cache has most packages; the released modules are those of the checkout.
 func writeModule(t *testing.T, root, dir string) {
 	t.Helper()

@@ -61,7 +61,7 @@ func liveSites(records []runtime.MemProfileRecord, rate int) []site {
 	return sorted
 }
 
-// siteOf returns the name of the site of a stack, whose first frame is that of the allocation.
+// siteOf returns the name of the site of a stack, whose first frame is the allocation.
 func siteOf(stack []uintptr) string {
 	allocator := "runtime"
 	for frames := runtime.CallersFrames(stack); ; {

@@ -43,7 +43,7 @@ func parseMetrics(r io.Reader) (map[string]*dto.MetricFamily, error) {
 
 // criCalls returns the CRI calls that a containerd has served, from the metrics of its gRPC server:
 // they count every client alike and cost neither. It counts the calls that have begun, so that
-// streams are included. Lists are those of sandboxes, containers, images and statistics.
+// streams are included. Lists are calls that list sandboxes, containers, images and statistics.
 func criCalls(families map[string]*dto.MetricFamily) (calls criCount) {
 	for _, m := range families["grpc_server_started_total"].GetMetric() {
 		label := map[string]string{}

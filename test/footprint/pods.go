@@ -24,7 +24,7 @@ const (
 	markVar = "FOOTPRINT_STARTED"
 
 	// startedDir is where the directory with a file of each container is mounted. A container
-	// writes its file when it starts, so that the time of the file is that of the last start; the
+	// writes its file when it starts, so that the file has the time of the last start; the
 	// measurement then requires no calls of the runtime.
 	startedDir = "/started"
 )

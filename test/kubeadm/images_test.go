@@ -23,8 +23,8 @@ const (
 	etcdImage  = "registry.k8s.io/etcd:3.7.0-0"
 )
 
-// kubernetesImage has all parts of Kubernetes, which are one program that its name selects; tags are the names by
-// which kubeadm knows it.
+// kubernetesImage has all parts of Kubernetes, which are one program that its name selects; tags are the names that
+// kubeadm uses.
 const kubernetesImage = "kubeparts.test/kubernetes:1"
 
 func tags() []string {

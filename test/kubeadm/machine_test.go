@@ -27,7 +27,7 @@ var ownDirectories = []string{
 	"/var/log/pods", "/var/log/containers", "/usr/libexec/kubernetes", "/run", "/tmp", "/opt",
 }
 
-// A machine is one with containerd, kubeadm, and a stand-in for systemd that only knows the kubelet.
+// A machine is one with containerd, kubeadm, and a stand-in for systemd that has the unit of the kubelet only.
 type machine struct {
 	*isolate.Machine
 	t          *testing.T

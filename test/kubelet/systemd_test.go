@@ -43,7 +43,7 @@ func TestSystemdIsNotified(t *testing.T) {
 	assert.Equal(t, []string{"READY=1", "WATCHDOG=1", "WATCHDOG=1", "WATCHDOG=1"}, []string{next(), next(), next(), next()})
 	a.eventually("the pod runs", func() bool { return running(a.pods()["sleeper"]) })
 	require.NoError(t, a.interrupt())
-	a.start() // another one: its cleanup is that of newAgent
+	a.start() // another one: newAgent has registered its cleanup
 	var states []string
 	for len(states) == 0 || states[len(states)-1] != "READY=1" {
 		states = append(states, next())

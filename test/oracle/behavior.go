@@ -52,7 +52,7 @@ func (s Step) ephemeral() v1.EphemeralContainer {
 	}}
 }
 
-// behaviors returns how the containers of a scenario run, by their images. The probes are those of a machine.
+// behaviors returns how the containers of a scenario run, by their images. A machine answers the probes.
 func (s Scenario) behaviors() fake.Behaviors {
 	out := fake.Behaviors{Images: map[string]fake.Behavior{}}
 	add := func(b fake.Behavior) {

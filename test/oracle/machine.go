@@ -55,8 +55,8 @@ func (m *machine) fail(s Step) {
 	m.windows = append(m.windows, window{s, time.Now().Add(s.For)})
 }
 
-// onCall calls do at the n-th call from now on, before it has its effect. If do returns true, the call has its
-// effect and is not answered, else it fails without.
+// onCall calls do at the n-th call from now on, before the call has its effect. If do returns true, the call has
+// its effect and its response is lost; otherwise it fails and has no effect.
 func (m *machine) onCall(n int, do func() bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -369,7 +369,7 @@ func hasContainer(list []v1.Container, name string) bool {
 	return false
 }
 
-// delete requests the deletion of a pod. A nil grace period is that of the pod.
+// delete requests the deletion of a pod. If grace is nil, the pod's grace period applies.
 func (p *player) delete(ctx context.Context, name string, grace *int64) error {
 	err := p.cluster.client.CoreV1().Pods(metav1.NamespaceDefault).Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: grace})
 	return ignoreRefused(err)

@@ -34,7 +34,7 @@ type Step struct {
 	Clean []string
 }
 
-// attach is the word of a step with Attach. Its other words are those of sim.Change.
+// attach is the word of a step with Attach. The words of the other steps are in sim.Change.
 const attach = "attach"
 
 // ParseScenario parses the text of a scenario, as sim.ParseLines does.

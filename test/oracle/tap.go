@@ -147,7 +147,7 @@ func (r tappedRuntime) ExecSync(ctx context.Context, id string, cmd []string, ti
 	return stdout, stderr, err
 }
 
-// probe returns the probe that a command belongs to; false if it is that of a hook or of a client.
+// probe returns the probe that a command belongs to; false if a hook or a client runs it.
 func (t *tap) probe(id string, cmd []string) (prober.Target, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

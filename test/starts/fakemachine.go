@@ -59,7 +59,7 @@ func newFakeMachine(ctx context.Context, t testing.TB, dir string, latency time.
 	}
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
-	wg.Go(func() { _ = server.Run(serving) }) // the error of a connection is that of its client
+	wg.Go(func() { _ = server.Run(serving) }) // the client reports the error of its connection
 	t.Cleanup(func() { stop(); wg.Wait() })
 	return m, nil
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/kubeparts/kubeparts/test/internal/labenv"
 )
 
-// In namespaces of its own the program of the tests is that of the subcommand.
+// In namespaces of its own the program of the tests runs the subcommand.
 func TestMain(m *testing.M) {
 	if isolate.Isolated() {
 		os.Exit(cli.Run([]cli.Command{Command()}, os.Args[1:], os.Stdout))

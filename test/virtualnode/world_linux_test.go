@@ -139,7 +139,7 @@ func (w *world) start() {
 func (w *world) kill() {
 	if w.node != nil {
 		_ = w.node.Process.Kill()
-		_ = w.node.Wait() // the error is that of the signal
+		_ = w.node.Wait() // the signal is reported as an error
 		w.node = nil
 	}
 }

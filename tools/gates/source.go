@@ -15,7 +15,7 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// kubeletDirs are those of the kubelet's code in k8s.io/kubernetes.
+// kubeletDirs are the directories of the kubelet's code in k8s.io/kubernetes.
 var kubeletDirs = []string{"cmd/kubelet", "pkg/kubelet", "pkg/volume", "pkg/probe", "pkg/credentialprovider", "pkg/securitycontext", "pkg/api/v1", "pkg/util"}
 
 // A gate is the last specification of a feature gate that applies to a version.

@@ -22,7 +22,7 @@ const (
 	KindSecret             = "Secret"
 	KindClusterTrustBundle = "ClusterTrustBundle"
 
-	// KindPodCertificateRequest identifies the requests of a pod. The name is that of the pod:
+	// KindPodCertificateRequest identifies the requests of a pod. The name is the pod's:
 	// those of requests are generated.
 	KindPodCertificateRequest = "PodCertificateRequest"
 )

@@ -364,7 +364,7 @@ func command(w []string) []string {
 }
 
 // url returns the part of a URL that is the same for all runtimes. A runtime in
-// process has no URLs: they are those of its server.
+// process has no URLs: its server has them.
 func (s *subject) url(url string, err error) (string, error) {
 	if s.inProcess && status.Code(err) == codes.Unimplemented {
 		return "a URL", nil

@@ -62,7 +62,7 @@
 // of its containers: some 0.3 s for ten thousand. A pod with one container uses some
 // 4 KiB, and its lifecycle takes some 40 µs.
 //
-// Error codes, states and events are those of containerd 2.4, which a test compares; the
+// It has the error codes, states and events of containerd 2.4, which a test compares; the
 // error messages are not. As in containerd, an ID may be abbreviated to a unique prefix,
 // and a canceled StopContainer does not kill.
 //

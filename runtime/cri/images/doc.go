@@ -25,7 +25,7 @@
 //   - Every call returns promptly when its context is done. It then records no event of a
 //     failure, and no back-off begins.
 //   - Concurrent requests for one image with the same credentials share one pull, also with
-//     PullAlways. The sandbox and annotations of a shared pull are those of the pod that began
+//     PullAlways. A shared pull has the sandbox and annotations of the pod that began
 //     it.
 //   - A pulled image may be used only by pods that presented credentials for its repository, or
 //     by all pods if the pull was anonymous or used the node's credentials (KEP-2535). This

@@ -25,7 +25,7 @@
 //   - The interval at which the size of a log is checked depends on its growth
 //     rate, so that a log exceeds MaxSize by a few percent, also at 50 MB/s, if
 //     the machine is not overloaded and the runtime reopens logs quickly. On Linux
-//     a log that is not written is not polled; elsewhere it is checked every
+//     only logs that are written are polled; elsewhere each log is checked every
 //     second.
 //   - Compression does not delay rotation and uses at most half of one CPU.
 //   - A rotated file never replaces another, also if a log is rotated several times

@@ -94,7 +94,7 @@ func sidecarsOnContainerd(t *testing.T, s *sharedEngine) {
 		a.probes = &runtime.ProbeResults{Startup: map[string]runtime.ProbeResult{st.Container("net").ID: runtime.ProbeSuccess}}
 		assert.EqualValues(t, 0, a.runs().Container("net").RestartCount)
 
-		// A later failure is that of its liveness (rt-62).
+		// A later failure is a failure of its liveness probe (rt-62).
 		a.probes.Liveness = map[string]runtime.ProbeResult{st.Container("net").ID: runtime.ProbeFailure}
 		st = a.until("it was started again", func(st *runtime.PodStatus) bool {
 			c := st.Container("net")

@@ -146,7 +146,7 @@ func outgoing(ctx context.Context) context.Context {
 // A frame is an encoded message.
 type frame []byte
 
-// codec passes on encoded messages. Its name is that of the codec of protocol buffers,
+// codec passes on encoded messages. It has the name of the codec of protocol buffers,
 // because it appears in the content type of requests.
 type codec struct{}
 

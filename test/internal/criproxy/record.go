@@ -24,7 +24,7 @@ type Call struct {
 	Request  any
 	Response any `json:",omitempty"`
 
-	// Code and Error are those of a failed call, else empty: "NotFound".
+	// Code, such as "NotFound", and Error of a failed call, else empty.
 	Code, Error string `json:",omitempty"`
 }
 
@@ -47,7 +47,7 @@ type recorder struct {
 	dropped int
 }
 
-// begin records a call before it is forwarded, so that the order is that of the requests.
+// begin records a call before it is forwarded, so that records are in the order of the requests.
 // The caller must call finish, and only that may change c.
 func (r *recorder) begin(c *call) (finish func(err error)) {
 	r.mu.Lock()

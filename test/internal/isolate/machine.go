@@ -13,7 +13,7 @@ import (
 )
 
 // A Machine is a set of namespaces for mounts, processes, the network and cgroups, in which commands run like those
-// of a machine of their own. Its files are those of this machine, except for its Directories. It has the address
+// of a machine of their own. It has the files of this machine, except for its Directories. It has the address
 // 192.0.2.2, as has every other one, and those of its links.
 type Machine struct {
 	hold    *exec.Cmd // keeps the namespaces

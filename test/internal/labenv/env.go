@@ -29,7 +29,7 @@ type Env struct {
 }
 
 // New returns an Env on a machine that satisfies the requirements (see lab.Need). containerd is the program
-// that lab.Containerd starts; if empty, it is that of lab.FindContainerd.
+// that lab.Containerd starts; if empty, lab.FindContainerd finds it.
 func New(t testing.TB, containerd string, needs ...string) *Env {
 	e := &Env{TB: t}
 	if containerd == "" {

@@ -47,7 +47,7 @@ func TestAMachineHasNodesDisksAndTheFirstProcess(t *testing.T) {
 	assert.Contains(t, args, "realinit=/usr/lib/systemd/systemd")
 	assert.Contains(t, args, "file=/r/root.img,format=raw,if=virtio,snapshot=on", "the disk that is kept is never written to")
 	assert.Contains(t, args, "file=/j,format=raw,if=virtio,readonly=on")
-	// The order of the disks is that of their names in the machine.
+	// The disks have the order of their names in the machine.
 	assert.Less(t, strings.Index(args, "file=/p,"), strings.Index(args, "file=/j,"))
 	assert.Less(t, strings.Index(args, "file=/o,"), strings.Index(args, "file=/s,"))
 

@@ -4,7 +4,7 @@
 // # Behavior
 //
 // A volume is a subdirectory of the driver's directory. Publishing it mounts that directory with
-// Driver.Mounter, which is that of the host or one in memory. Calls in an order that the specification
+// Driver.Mounter, which mounts on the host or in memory. Calls in an order that the specification
 // prohibits are errors: publishing a volume that is not staged, or unstaging one that is published.
 //
 // # Usage

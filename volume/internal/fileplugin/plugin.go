@@ -31,7 +31,7 @@ type Config struct {
 	Mounter volume.Mounter
 
 	// Fetcher fetches the objects that sources refer to. If its Objects are nil, a source that
-	// refers to one is an error. Its Allocatable are those of Tmpfs.
+	// refers to one is an error. It has the Allocatable of Tmpfs.
 	Fetcher payload.Fetcher
 }
 
