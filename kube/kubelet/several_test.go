@@ -68,9 +68,17 @@ func TestANodeStartsWhenTheRuntimeListsItsPods(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := newMember(t, new(apitest.Server), "n")
 			var failures atomic.Int32
+			stop := func() {}
 			services, err := fakecri.New(fakecri.Config{Faults: func(c fake.Call) (f fake.Fault) {
-				if c.Method == method && failures.Add(1) <= 2 {
+				if c.Method != method {
+					return f
+				}
+				n := failures.Add(1)
+				if n <= 2 {
 					f.Err = status.Error(codes.Unavailable, "server is not initialized yet")
+				}
+				if n == -997 {
+					stop()
 				}
 				return f
 			}})
@@ -82,8 +90,9 @@ func TestANodeStartsWhenTheRuntimeListsItsPods(t *testing.T) {
 			require.NoError(t, k.Close())
 
 			failures.Store(-1000)
-			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-			defer cancel()
+			var ctx context.Context
+			ctx, stop = context.WithCancel(t.Context())
+			defer stop()
 			_, err = kubelet.Open(ctx, m.cfg)
 			require.ErrorContains(t, err, "server is not initialized yet")
 		})

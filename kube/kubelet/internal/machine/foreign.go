@@ -28,20 +28,24 @@ func openLedger(ctx context.Context, b stores.Base, s Services) (ledger *cri.Led
 const retryPeriod = time.Second
 
 // awaitRuntime calls do until the runtime answers it without an error, or ctx is done: a runtime may
-// accept connections before it has read its pods.
+// accept connections before it has read its pods. Its error is then the last one that the runtime
+// answered, not that of a call that ctx has ended.
 func awaitRuntime(ctx context.Context, b stores.Base, do func() error) error {
-	for reported := false; ; {
+	var last error
+	for {
 		err := do()
 		if s, answered := status.FromError(err); err == nil || !answered || s.Code() == codes.Unimplemented {
 			return err
 		}
-		if !reported {
-			reported = true
+		if last == nil {
 			b.Logger.Warn("Failed to list the pods of the runtime; the node starts when the runtime lists them", "err", err)
+		}
+		if last == nil || ctx.Err() == nil {
+			last = err
 		}
 		select {
 		case <-ctx.Done():
-			return err
+			return last
 		case <-time.After(retryPeriod):
 		}
 	}
