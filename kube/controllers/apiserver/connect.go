@@ -119,7 +119,7 @@ func parameters(r *http.Request, into runtime.Object) error {
 	return nil
 }
 
-// GetConnectionInfo implements client.ConnectionInfoGetter.
+// GetConnectionInfo returns where the kubelet of a node would listen: its host is the name of the node.
 func (k kubelets) GetConnectionInfo(_ context.Context, node types.NodeName) (*client.ConnectionInfo, error) {
 	return &client.ConnectionInfo{Scheme: "http", Hostname: string(node), Port: "10250"}, nil
 }
