@@ -16,7 +16,8 @@
 // the strategies of k8s.io/kubernetes, and tables have its columns. Services get cluster IPs.
 //
 // Tokens of ServiceAccounts are signed, and reviews of tokens and of access are answered. With
-// Config.RBAC, [Handler] authorizes requests by roles and bindings.
+// Config.RBAC, [Handler] authorizes requests by roles and bindings, which are protected against
+// escalation. With Config.Kubelet, logs and streams of pods are those of the nodes.
 //
 // # Usage
 //
@@ -41,8 +42,7 @@
 // also if Server.RequireNamespaces is not set.
 //
 // Bindings, evictions, connects and the subresource scale are not subject to admission.
-// Authorizers of CEL permit everything. Roles are not protected against escalation, and are not
-// aggregated without the controller. Node ports are not allocated.
+// Authorizers of CEL permit everything. Roles are not aggregated without the controller. Node ports are not allocated.
 //
 // The package is part of the module kube/controllers, whose documentation has the lines that
 // the go.mod of its users needs. The program testcluster beside it needs none.
