@@ -50,7 +50,7 @@ func Start(ctx context.Context, api *apitest.Server, cfg Config) (stop func(), e
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	c := &chain{
-		api: api, schemas: newSchemas(), ips: &addresses{api: api, prefix: cfg.ServiceCIDR},
+		api: api, schemas: newSchemas(), ips: &addresses{api: api, prefix: cfg.ServiceCIDR}, ports: &nodePorts{api},
 		printers: newPrinters(), converters: map[types.UID]converter{},
 	}
 	api.Admission, api.Extension = c, c
@@ -91,6 +91,7 @@ type chain struct {
 	reviews    map[string]rest.Creater
 	schemas    *schemas
 	ips        *addresses
+	ports      *nodePorts
 	mutating   []admission.MutationInterface   // in the order of kube-apiserver
 	validating []admission.ValidationInterface // likewise
 	strategies map[string]rest.RESTUpdateStrategy
@@ -199,6 +200,9 @@ func (c *chain) Mutate(ctx context.Context, a *apitest.Attempt) error {
 		return err
 	}
 	if err := c.ips.assign(a); err != nil {
+		return err
+	}
+	if err := c.ports.assign(a); err != nil {
 		return err
 	}
 	ctx = warning.WithWarningRecorder(ctx, warnings(a.Warn))

@@ -13,7 +13,7 @@
 // by their schemas, with the code of k8s.io/apiextensions-apiserver: patterns, formats,
 // combinations, list types, rules in CEL with transition rules, and ratcheting. Their versions
 // are converted by webhooks. The kinds of Kubernetes are defaulted, prepared and validated by
-// the strategies of k8s.io/kubernetes, and tables have its columns. Services get cluster IPs.
+// the strategies of k8s.io/kubernetes, and tables have its columns. Services get cluster IPs and node ports.
 //
 // Tokens of ServiceAccounts are signed, and reviews of tokens and of access are answered. With
 // Config.RBAC, [Handler] authorizes requests by roles and bindings, which are protected against
@@ -42,7 +42,7 @@
 // also if Server.RequireNamespaces is not set.
 //
 // Bindings, evictions, connects and the subresource scale are not subject to admission.
-// Authorizers of CEL permit everything. Roles are not aggregated without the controller. Node ports are not allocated.
+// Authorizers of CEL permit everything. Roles are not aggregated without the controller.
 //
 // The package is part of the module kube/controllers, whose documentation has the lines that
 // the go.mod of its users needs. The program testcluster beside it needs none.

@@ -53,6 +53,7 @@ var tests = map[string]func(w *world, hooks *hooks){
 	"schemas":      testSchemas,
 	"definitions":  testDefinitions,
 	"cluster-ips":  testClusterIPs,
+	"node-ports":   testNodePorts,
 	"reinvocation": testReinvocation,
 	"access":       testAccess,
 	"connect":      testConnect,
