@@ -210,8 +210,11 @@ func TestIntegrationMemoryPressureEvictsTheRightContainer(t *testing.T) { // ev-
 // evicted, and later pods start. A disk that is filled by others is reported.
 func TestIntegrationImagesGiveWay(t *testing.T) { // ev-26, ev-36, ig-3, ig-14, ig-16, ig-19
 	t.Parallel()
-	daemon := lab.Containerd(t, lab.ContainerdConfig{RootMiB: 256})
+	daemon := lab.Containerd(t, lab.ContainerdConfig{RootMiB: 384})
 	w := &world{agent: newAgent(t, daemon.Endpoint), daemon: daemon}
+	fill := func(name string, mib int) {
+		require.NoError(t, os.WriteFile(filepath.Join(daemon.Root(), name), make([]byte, mib<<20), 0o600))
+	}
 	registry := lab.NewRegistry(t)
 	of := func(name, script string, spec ...string) string {
 		return manifest(name, append(spec, containers(container("main", script, "image: "+registry.PushLargeBusybox(name+":1", 8<<20))))...)
@@ -229,7 +232,7 @@ func TestIntegrationImagesGiveWay(t *testing.T) { // ev-26, ev-36, ig-3, ig-14, 
 		jobs = append(jobs, name)
 		w.put(name, of(name, "exit 0", never))
 	}
-	w.start("--minimum-image-ttl-duration=1ms")
+	w.start("--minimum-image-ttl-duration=1ms", "--eviction-hard=imagefs.available<40%", "--eviction-pressure-transition-period=1s")
 	w.until("the jobs have ended", func() error { // an image that is in use does not give way, and its pod would
 		pods := w.pods()
 		for _, job := range jobs {
@@ -239,8 +242,7 @@ func TestIntegrationImagesGiveWay(t *testing.T) { // ev-26, ev-36, ig-3, ig-14, 
 		}
 		return nil
 	})
-	w.kill()
-	w.start("--minimum-image-ttl-duration=1ms", "--eviction-hard=imagefs.available<40%", "--eviction-pressure-transition-period=1s")
+	fill("file", 80)
 	w.untilLogged("EvictionThresholdMet: Attempting to reclaim ephemeral-storage")
 	w.untilLogged("node pressure: [DiskPressure]")
 	w.untilLogged("node pressure: []")
@@ -272,8 +274,7 @@ func TestIntegrationImagesGiveWay(t *testing.T) { // ev-26, ev-36, ig-3, ig-14, 
 		return nil
 	})
 	w.kill()
-	ballast := filepath.Join(daemon.Root(), "ballast")
-	require.NoError(t, os.WriteFile(ballast, make([]byte, 100<<20), 0o600))
+	fill("ballast", 100)
 	w.start("--minimum-image-ttl-duration=1ms", "--image-gc-high-threshold=30", "--image-gc-low-threshold=10")
 	w.untilLogged("FreeDiskSpaceFailed: Failed to garbage collect required amount of images. Attempted to free ")
 	assert.True(t, has("stays:1"))
