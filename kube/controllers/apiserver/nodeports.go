@@ -64,7 +64,7 @@ func (n *nodePorts) assign(a *apitest.Attempt) error {
 			}
 		}
 	}
-	if next.Spec.Type == v1.ServiceTypeLoadBalancer && next.Spec.ExternalTrafficPolicy == v1.ServiceExternalTrafficPolicyLocal {
+	if hasHealthCheckPort(next) {
 		return take(a, &next.Spec.HealthCheckNodePort, used, field.NewPath("spec", "healthCheckNodePort"))
 	}
 	return nil
@@ -72,6 +72,10 @@ func (n *nodePorts) assign(a *apitest.Attempt) error {
 
 func hasNodePorts(s *v1.Service) bool {
 	return s.Spec.Type == v1.ServiceTypeNodePort || s.Spec.Type == v1.ServiceTypeLoadBalancer
+}
+
+func hasHealthCheckPort(s *v1.Service) bool {
+	return s.Spec.Type == v1.ServiceTypeLoadBalancer && s.Spec.ExternalTrafficPolicy == v1.ServiceExternalTrafficPolicyLocal
 }
 
 // keepNodePorts copies the node ports of an old version to the same ports of a new one that has none.
@@ -93,7 +97,7 @@ func keepNodePorts(next, old *v1.Service) {
 			p.NodePort = port
 		}
 	}
-	if next.Spec.HealthCheckNodePort == 0 {
+	if next.Spec.HealthCheckNodePort == 0 && hasHealthCheckPort(next) && hasHealthCheckPort(old) {
 		next.Spec.HealthCheckNodePort = old.Spec.HealthCheckNodePort
 	}
 }

@@ -52,4 +52,6 @@ func testNodePorts(w *world, _ *hooks) {
 	local = w.expect(200, "", "PATCH", path+"/local", "{metadata: {labels: {a: b}}}")
 	assert.Equal(w, check, local["spec"].(map[string]any)["healthCheckNodePort"])
 	w.expect(422, fmt.Sprintf(`Service "b" is invalid: spec.ports[0].nodePort: Invalid value: %v: provided port is already allocated`, check), "POST", path, fmt.Sprintf("{metadata: {name: b}, spec: {type: NodePort, ports: [{port: 80, nodePort: %v}]}}", check))
+	local = w.expect(200, "", "PATCH", path+"/local", "{spec: {externalTrafficPolicy: Cluster}}")
+	assert.NotContains(w, local["spec"], "healthCheckNodePort")
 }
