@@ -1,6 +1,8 @@
 package pipeline
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/runtime"
@@ -15,22 +17,28 @@ func (p *Pipeline) ProbeChanged(uid types.UID) {
 	p.reportDuringCall(uid, func(*call) bool { return true })
 }
 
-// Observed reports the status of a pod with what the runtime reported during SyncPod, if SyncPod
-// has created its sandbox and continues, usually with an image pull: the pod is then ready to
-// start containers and has its IP addresses (rule sl-64). Containers remain as they were reported: one
-// that SyncPod has started is not running, for clients of the pod, before its postStart hook has
-// succeeded. In all other cases Observed has no effect. observed must not be changed any more. It does
-// not block.
+// Observed reports the status of a pod with what the runtime reported during SyncPod, in two cases:
+//   - SyncPod has created the sandbox and continues, usually with an image pull: the pod is then ready to
+//     start containers and has its IP addresses (rule sl-64). Containers remain as they were reported.
+//   - SyncPod has replaced a running container and runs the postStart hook of its new instance, which may
+//     take any time: clients of the pod must not take the old instance for running. The kubelet reports
+//     it after the hook.
+//
+// In all other cases Observed has no effect. observed must not be changed any more. It does not block.
 func (p *Pipeline) Observed(uid types.UID, observed *runtime.PodStatus) {
 	p.reportDuringCall(uid, func(c *call) bool {
-		if !hasNewSandbox(c.Status, observed) {
+		switch {
+		case hasReplacementInHook(c.Status, observed):
+			c.Status = observed
+		case hasNewSandbox(c.Status, observed):
+			status := *observed
+			if status.Containers = nil; c.Status != nil {
+				status.Containers = c.Status.Containers
+			}
+			c.Status = &status
+		default:
 			return false
 		}
-		status := *observed
-		if status.Containers = nil; c.Status != nil {
-			status.Containers = c.Status.Containers
-		}
-		c.Status = &status
 		return true
 	})
 }
@@ -59,6 +67,19 @@ func hasNewSandbox(before, now *runtime.PodStatus) bool {
 	}
 	return before == nil || len(before.Sandboxes) == 0 ||
 		before.Sandboxes[0].ID != now.Sandboxes[0].ID || before.Sandboxes[0].State != runtime.SandboxReady
+}
+
+// hasReplacementInHook reports whether the postStart hook is pending of a container that has replaced one
+// that ran before.
+func hasReplacementInHook(before, now *runtime.PodStatus) bool {
+	if before == nil || now == nil {
+		return false
+	}
+	return slices.ContainsFunc(now.Containers, func(c runtime.ContainerStatus) bool {
+		return c.Starting && slices.ContainsFunc(before.Containers, func(b runtime.ContainerStatus) bool {
+			return b.Name == c.Name && b.ID != c.ID && b.State == runtime.ContainerRunning
+		})
+	})
 }
 
 // setInRuntime sets whether SyncPod or KillPod is in progress, during which ProbeChanged and Observed

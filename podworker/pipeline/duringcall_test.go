@@ -166,6 +166,62 @@ func TestNewSandboxIsReportedDuringSyncPod(t *testing.T) { // sl-64
 	}
 }
 
+func TestAReplacedContainerIsReportedDuringTheHookOfTheNewOne(t *testing.T) {
+	running := runtime.ContainerStatus{ID: "1", Name: "web", State: runtime.ContainerRunning}
+	exited, starting, started, other := running, running, running, running
+	exited.State, starting.ID, started.ID, other.ID, other.Name = runtime.ContainerExited, "2", "2", "3", "other"
+	starting.Starting, other.Starting = true, true
+	pod := func(containers ...runtime.ContainerStatus) *runtime.PodStatus {
+		return &runtime.PodStatus{Sandboxes: []runtime.SandboxStatus{{ID: "1", State: runtime.SandboxReady}}, Containers: containers}
+	}
+	replacedSandbox := pod(starting, exited)
+	replacedSandbox.Sandboxes[0].ID = "2"
+	tests := map[string]struct {
+		before, during *runtime.PodStatus
+		reported       bool
+	}{
+		"replaced":               {pod(running), pod(starting, exited), true},
+		"with its sandbox":       {pod(running), replacedSandbox, true},
+		"no hook":                {pod(running), pod(started, exited), false},
+		"stopped":                {pod(running), pod(exited), false},
+		"had stopped":            {pod(exited), pod(starting, exited), false},
+		"hook was pending":       {pod(starting, exited), pod(starting, exited), false},
+		"hook of another":        {pod(running), pod(running, other), false},
+		"nothing was reported":   {nil, pod(starting, exited), true}, // as a new sandbox, without containers
+		"the first of a sandbox": {pod(), pod(starting), false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				last := lastStatus{observed: make(chan *runtime.PodStatus, 10)}
+				p, err := pipeline.New(pipeline.Config{Runtime: slowSync{new(node)}, Status: last})
+				require.NoError(t, err)
+				w := firstWork(newPod("web", 0))
+				w.Status = tt.before
+				done := make(chan error, 1)
+				go func() {
+					_, err := p.Sync(t.Context(), w)
+					done <- err
+				}()
+				synctest.Wait()
+				require.Equal(t, tt.before, <-last.observed, "the report of the sync itself")
+
+				p.Observed(w.UID, tt.during)
+				p.Observed(w.UID, tt.during)
+				if tt.reported {
+					want := tt.during.Containers
+					if tt.before == nil {
+						want = nil
+					}
+					require.Equal(t, want, (<-last.observed).Containers)
+				}
+				assert.Empty(t, last.observed, "once")
+				require.NoError(t, <-done)
+			})
+		})
+	}
+}
+
 func TestAPodIsInspectedAfterAPendingHook(t *testing.T) { // whose end is not in the lists of the runtime
 	for starting, want := range map[bool]string{true: "reinspect", false: "sync"} {
 		n, p := newNode(t)
