@@ -154,16 +154,16 @@ func TestAPodThatRequestsMoreThanItsCgroupHasRaisesItsClass(t *testing.T) {
 
 func TestProtectedMemoryOfTheClassesSurvivesARestart(t *testing.T) {
 	pods := []*v1.Pod{pod("g-1", guaranteed), pod("g-2", guaranteed), pod("b-1", burstable), pod("b-2", burstable)}
-	for reserve, want := range map[cm.Reservation]string{
-		cm.ReserveAll:    "min 201326592 low 0; min 67108864 low 0",
-		cm.ReserveTiered: "min 201326592 low 67108864; min 0 low 67108864",
+	for reserve, want := range map[cgroups.Reservation]string{
+		cgroups.ReserveAll:    "min 201326592 low 0; min 67108864 low 0",
+		cgroups.ReserveTiered: "min 201326592 low 67108864; min 0 low 67108864",
 	} {
 		tree, m := restarted(t, cgroups.Facts{Version: 2, Controllers: every}, cm.Policy{Reserve: reserve}, pods...)
 		require.NoError(t, m.Ensure(t.Context(), pod("e-1", besteffort)))
 		require.NoError(t, m.Sync(t.Context()))
 		all, class := must(tree.Read(cgroups.Name{"kubepods"})), must(tree.Read(tree.class))
 		guaranteed, burstable := m.ProtectedMemory()
-		if reserve == cm.ReserveTiered {
+		if reserve == cgroups.ReserveTiered {
 			assert.EqualValues(t, []int64{134217728, 67108864}, []int64{guaranteed, burstable})
 		} else {
 			assert.Zero(t, guaranteed+burstable)

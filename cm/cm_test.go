@@ -68,10 +68,10 @@ func TestSettingsOfAPodsCgroup(t *testing.T) {
 		{"cm-16: pids", cm.Policy{PodPids: 1024}, pod("a", besteffort), "cpu shares 2, cpu quota -1, cpu period 100000, memory -1, pids 1024"},
 		{"cm-17: huge pages that are requested, and no others", cm.Policy{HugePageSizes: []int64{2 << 20, 1 << 30}}, pod("a", "hugepages-2Mi=4Mi cpu=1 / hugepages-2Mi=4Mi hugepages-4Ki=8Ki"),
 			"cpu shares 1024, " + none + ", hugepages 2MB 4194304, hugepages 1GB 0"},
-		{"cm-38: nothing protected by default", cm.Policy{Reserve: cm.ReserveNone}, pod("a", guaranteed), "cpu shares 512, cpu quota 50000, cpu period 100000, memory 67108864, pids -1"},
-		{"cm-38: all", cm.Policy{Reserve: cm.ReserveAll}, pod("a", burstable), "cpu shares 256, cpu quota -1, cpu period 100000, memory -1, memory min 33554432, pids -1"},
-		{"cm-39: tiered, guaranteed", cm.Policy{Reserve: cm.ReserveTiered}, pod("a", guaranteed), "cpu shares 512, cpu quota 50000, cpu period 100000, memory 67108864, memory min 67108864, pids -1"},
-		{"cm-39: tiered, burstable", cm.Policy{Reserve: cm.ReserveTiered}, pod("a", burstable), "cpu shares 256, cpu quota -1, cpu period 100000, memory -1, memory low 33554432, pids -1"},
+		{"cm-38: nothing protected by default", cm.Policy{Reserve: cgroups.ReserveNone}, pod("a", guaranteed), "cpu shares 512, cpu quota 50000, cpu period 100000, memory 67108864, pids -1"},
+		{"cm-38: all", cm.Policy{Reserve: cgroups.ReserveAll}, pod("a", burstable), "cpu shares 256, cpu quota -1, cpu period 100000, memory -1, memory min 33554432, pids -1"},
+		{"cm-39: tiered, guaranteed", cm.Policy{Reserve: cgroups.ReserveTiered}, pod("a", guaranteed), "cpu shares 512, cpu quota 50000, cpu period 100000, memory 67108864, memory min 67108864, pids -1"},
+		{"cm-39: tiered, burstable", cm.Policy{Reserve: cgroups.ReserveTiered}, pod("a", burstable), "cpu shares 256, cpu quota -1, cpu period 100000, memory -1, memory low 33554432, pids -1"},
 		{"more than any machine has", cm.Policy{}, pod("a", "cpu=9E memory=9E /"), "cpu shares 262144, " + none},
 	} {
 		t.Run(tc.rule, func(t *testing.T) { assert.Equal(t, tc.want, short(tc.policy.PodResources(tc.pod))) })
@@ -164,8 +164,8 @@ func TestSettingsOfTheClasses(t *testing.T) {
 		{"cm-17", cm.Policy{HugePageSizes: []int64{2 << 20}}, "", "cpu shares 512, hugepages 2MB 4611686018427387904", "cpu shares 2, hugepages 2MB 4611686018427387904"},
 		{"cm-19: half", cm.Policy{QOSReserved: map[v1.ResourceName]int64{"memory": 50}}, "", "cpu shares 512, memory 3670016000", "cpu shares 2, memory 3407872000"},
 		{"cm-19: all", cm.Policy{QOSReserved: map[v1.ResourceName]int64{"memory": 100}}, "", "cpu shares 512, memory 3145728000", "cpu shares 2, memory 2621440000"},
-		{"cm-38", cm.Policy{Reserve: cm.ReserveAll}, "memory min 1572864000", "cpu shares 512, memory min 524288000", "cpu shares 2"},
-		{"cm-39", cm.Policy{Reserve: cm.ReserveTiered}, "memory min 1572864000, memory low 524288000", "cpu shares 512, memory low 524288000", "cpu shares 2"},
+		{"cm-38", cm.Policy{Reserve: cgroups.ReserveAll}, "memory min 1572864000", "cpu shares 512, memory min 524288000", "cpu shares 2"},
+		{"cm-39", cm.Policy{Reserve: cgroups.ReserveTiered}, "memory min 1572864000, memory low 524288000", "cpu shares 512, memory low 524288000", "cpu shares 2"},
 	} {
 		t.Run(tc.rule, func(t *testing.T) {
 			r := tc.policy.QOSLimits(demand, node)

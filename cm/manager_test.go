@@ -384,9 +384,9 @@ func TestMemoryIsNoLongerProtectedOnceThePolicyIsOff(t *testing.T) {
 		require.NoError(t, err)
 		return fmt.Sprint(*r.MemoryMin>>20, " ", *r.MemoryLow>>20)
 	}
-	for _, earlier := range []cm.Reservation{cm.ReserveAll, cm.ReserveTiered} {
-		for later, want := range map[cm.Reservation][]string{
-			cm.ReserveNone: {"0 0", "0 0", "0 0", "0 0"}, cm.ReserveAll: {"96 0", "32 0", "64 0", "32 0"}, cm.ReserveTiered: {"96 32", "0 32", "64 0", "0 32"},
+	for _, earlier := range []cgroups.Reservation{cgroups.ReserveAll, cgroups.ReserveTiered} {
+		for later, want := range map[cgroups.Reservation][]string{
+			cgroups.ReserveNone: {"0 0", "0 0", "0 0", "0 0"}, cgroups.ReserveAll: {"96 0", "32 0", "64 0", "32 0"}, cgroups.ReserveTiered: {"96 32", "0 32", "64 0", "0 32"},
 		} {
 			tree, _ := restarted(t, cgroups.Facts{Version: 2, Controllers: every}, cm.Policy{Reserve: earlier}, pods...)
 			m, err := cm.New(cm.Config{Tree: tree, Policy: cm.Policy{Reserve: later}, Capacity: list("cpu=4 memory=1Gi")})

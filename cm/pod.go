@@ -1,7 +1,6 @@
 package cm
 
 import (
-	"fmt"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -29,7 +28,7 @@ type Policy struct {
 
 	// Reserve determines which requested memory the kernel does not reclaim. Cgroup v2
 	// only.
-	Reserve Reservation
+	Reserve cgroups.Reservation
 
 	// MemoryQoS protects the memory reserved for daemons in their cgroups (the feature gate
 	// of Kubernetes). Cgroup v2 only.
@@ -51,30 +50,6 @@ type Policy struct {
 	// ExclusiveCPUs reports whether a container of the pod has exclusive CPUs: the pod's
 	// cgroup then has no CPU quota. It must not block. If nil, no container has any.
 	ExclusiveCPUs func(pod *v1.Pod) bool
-}
-
-// A Reservation determines for which pods requested memory is not reclaimed.
-type Reservation int
-
-// ReserveNone is the kubelet's default since 1.36; ReserveAll is the original behavior of
-// the feature MemoryQoS.
-const (
-	ReserveNone   Reservation = iota
-	ReserveTiered             // memory.min for Guaranteed pods, memory.low for Burstable ones
-	ReserveAll                // memory.min for both
-)
-
-// String returns "none", "tiered" or "all".
-func (r Reservation) String() string {
-	switch r {
-	case ReserveNone:
-		return "none"
-	case ReserveTiered:
-		return "tiered"
-	case ReserveAll:
-		return "all"
-	}
-	return fmt.Sprintf("Reservation(%d)", int(r))
 }
 
 func (p Policy) period() int64 {
@@ -143,9 +118,9 @@ func (p Policy) compute(class v1.PodQOSClass, requests, limits v1.ResourceList) 
 	memory := requests[v1.ResourceMemory]
 	switch {
 	case memory.Sign() <= 0:
-	case p.Reserve == ReserveAll, p.Reserve == ReserveTiered && class == v1.PodQOSGuaranteed:
+	case p.Reserve == cgroups.ReserveAll, p.Reserve == cgroups.ReserveTiered && class == v1.PodQOSGuaranteed:
 		r.MemoryMin = new(memory.Value())
-	case p.Reserve == ReserveTiered:
+	case p.Reserve == cgroups.ReserveTiered:
 		r.MemoryLow = new(memory.Value())
 	}
 	return r

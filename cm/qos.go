@@ -90,10 +90,10 @@ func (p Policy) qosLimits(d classDemand, allocatable v1.ResourceList) qosLimits 
 		r.MemoryMin, r.MemoryLow = new(int64(0)), new(int64(0))
 	}
 	switch p.Reserve {
-	case ReserveAll:
+	case cgroups.ReserveAll:
 		out.Burstable.MemoryMin = new(d.Burstable.Memory)
 		out.Kubepods.MemoryMin = new(d.Burstable.Memory + d.Guaranteed.Memory)
-	case ReserveTiered:
+	case cgroups.ReserveTiered:
 		// Memory of pods is protected only as far as that of their parents is.
 		out.Burstable.MemoryLow = new(d.Burstable.Memory)
 		out.Kubepods.MemoryMin, out.Kubepods.MemoryLow = new(d.Guaranteed.Memory+d.Burstable.Memory), new(d.Burstable.Memory)
@@ -110,9 +110,9 @@ func (p Policy) qosLimits(d classDemand, allocatable v1.ResourceList) qosLimits 
 
 // ProtectedMemory returns the requested memory in bytes of Guaranteed pods, which the kernel
 // does not reclaim, and of Burstable pods, which it reclaims last. Both are zero unless the
-// policy is ReserveTiered and the cgroups are of version 2.
+// policy is cgroups.ReserveTiered and the cgroups are of version 2.
 func (m *Manager) ProtectedMemory() (guaranteed, burstable int64) {
-	if m.cfg.Policy.Reserve != ReserveTiered || m.cfg.Pods.Flat || m.facts.Version != 2 {
+	if m.cfg.Policy.Reserve != cgroups.ReserveTiered || m.cfg.Pods.Flat || m.facts.Version != 2 {
 		return 0, 0
 	}
 	m.mu.Lock()

@@ -57,7 +57,7 @@ func files(tree *host.Tree, name cgroups.Name) func(file string) string {
 }
 
 func TestIntegrationEveryValueOfATree(t *testing.T) { // cm-13 … cm-18, cm-23, cm-38
-	m, tree, base := realNode(t, cm.Policy{PodPids: 1024, Reserve: cm.ReserveTiered, HugePageSizes: []int64{2 << 20}})
+	m, tree, base := realNode(t, cm.Policy{PodPids: 1024, Reserve: cgroups.ReserveTiered, HugePageSizes: []int64{2 << 20}})
 	v2 := tree.Facts().Version == 2
 	for _, p := range []*v1.Pod{pod("g-1", guaranteed), pod("b-1", burstable), pod("e-1", besteffort)} {
 		require.NoError(t, m.Ensure(t.Context(), p))

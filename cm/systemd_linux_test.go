@@ -100,7 +100,7 @@ func TestSystemdKeepsTheTree(t *testing.T) { // cm-7, cm-10, cm-12 … cm-18, cm
 	agent := func() *cm.Manager {
 		m, err := cm.New(cm.Config{
 			Tree: tree, Driver: cgroups.Systemd, Pods: cm.PodCgroups{Ledger: recorded}, Capacity: list("cpu=4 memory=1Gi pid=32768"),
-			Policy:   cm.Policy{PodPids: 1024, Reserve: cm.ReserveTiered, HugePageSizes: []int64{2 << 20}},
+			Policy:   cm.Policy{PodPids: 1024, Reserve: cgroups.ReserveTiered, HugePageSizes: []int64{2 << 20}},
 			Reserved: cm.Reserved{System: list("cpu=500m memory=256Mi pid=768"), Kube: list("cpu=250m memory=128Mi")},
 			Enforce: cm.Enforcement{
 				Keys: []string{"pods", "system-reserved", "kube-reserved-compressible"},

@@ -10,6 +10,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kubeparts/kubeparts/cm/cgroups"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
@@ -37,7 +38,7 @@ func FuzzContainer(f *testing.F) {
 		}
 		in := podconfig.PodInput{Pod: pod, Handler: podconfig.RuntimeHandler{UserNamespaces: bits&1 != 0, RecursiveReadOnly: bits&2 != 0}, Node: podconfig.Node{
 			CgroupVersion: int(bits>>2) % 3, MemoryBytes: int64(bits) << 20, HugePageSizes: []int64{0, 2 << 20}, Security: podconfig.Security{SeccompDefault: true},
-			MemoryQoS: podconfig.MemoryQoS{Enabled: bits&4 != 0, Reserve: podconfig.MemoryReservationPolicy(bits & 3), ThrottlingFactor: float64(bits&3) / 2},
+			MemoryQoS: podconfig.MemoryQoS{Enabled: bits&4 != 0, Reserve: cgroups.Reservation(bits & 3), ThrottlingFactor: float64(bits&3) / 2},
 			Swap:      podconfig.Swap{Controller: bits&8 != 0, Limited: bits&16 != 0, Bytes: int64(bits) << 10},
 		}}
 		if bits&32 != 0 {

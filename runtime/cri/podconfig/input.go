@@ -1,11 +1,12 @@
 package podconfig
 
 import (
-	"fmt"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/cm/cgroups"
 )
 
 // A PodInput is the input for the configurations of a pod's sandbox and containers.
@@ -140,32 +141,7 @@ type MemoryQoS struct {
 	PageSize int64
 
 	// Reserve selects the pods whose requested memory is protected.
-	Reserve MemoryReservationPolicy
-}
-
-// A MemoryReservationPolicy selects the pods whose requested memory the kernel does not
-// reclaim.
-type MemoryReservationPolicy int
-
-// The policies. The kubelet's default is ReserveNone since 1.36, and was ReserveAll
-// before.
-const (
-	ReserveNone   MemoryReservationPolicy = iota
-	ReserveTiered                         // memory.min for guaranteed pods, memory.low for burstable ones
-	ReserveAll                            // memory.min for all pods
-)
-
-// String returns "none", "tiered" or "all".
-func (p MemoryReservationPolicy) String() string {
-	switch p {
-	case ReserveNone:
-		return "none"
-	case ReserveTiered:
-		return "tiered"
-	case ReserveAll:
-		return "all"
-	}
-	return fmt.Sprintf("MemoryReservationPolicy(%d)", int(p))
+	Reserve cgroups.Reservation
 }
 
 // Swap configures the swap of containers (rules cm-40 to cm-42).

@@ -7,6 +7,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeparts/kubeparts/cm/cgroups"
 )
 
 // podWith returns a pod of one container with these requests and limits.
@@ -135,11 +137,11 @@ func TestMemoryQoS(t *testing.T) {
 		{"best effort cm-38", qos(MemoryQoS{ThrottlingFactor: 0.9}), nil, nil, unreserved("943718400")},
 		{"request and limit are the same cm-38", qos(MemoryQoS{ThrottlingFactor: 0.9}), all, all, unreserved("")},
 		{"not above the request cm-38", qos(MemoryQoS{ThrottlingFactor: 0.9}), list("", "100Mi"), list("", "104858600"), unreserved("")},
-		{"no memory is protected cm-39", qos(MemoryQoS{Reserve: ReserveNone}), all, all, unreserved("")},
-		{"no request to protect cm-39", qos(MemoryQoS{Reserve: ReserveTiered}), list("1", ""), nil, unreserved("")},
-		{"for guaranteed pods cm-39", qos(MemoryQoS{Reserve: ReserveTiered}), all, all, map[string]string{"memory.min": "104857600"}},
-		{"for burstable pods cm-39", qos(MemoryQoS{Reserve: ReserveTiered}), list("", "100Mi"), list("", "100Mi"), map[string]string{"memory.low": "104857600"}},
-		{"for all, as before 1.36 cm-38", qos(MemoryQoS{Reserve: ReserveAll}), list("", "100Mi"), list("", "100Mi"), map[string]string{"memory.min": "104857600"}},
+		{"no memory is protected cm-39", qos(MemoryQoS{Reserve: cgroups.ReserveNone}), all, all, unreserved("")},
+		{"no request to protect cm-39", qos(MemoryQoS{Reserve: cgroups.ReserveTiered}), list("1", ""), nil, unreserved("")},
+		{"for guaranteed pods cm-39", qos(MemoryQoS{Reserve: cgroups.ReserveTiered}), all, all, map[string]string{"memory.min": "104857600"}},
+		{"for burstable pods cm-39", qos(MemoryQoS{Reserve: cgroups.ReserveTiered}), list("", "100Mi"), list("", "100Mi"), map[string]string{"memory.low": "104857600"}},
+		{"for all, as before 1.36 cm-38", qos(MemoryQoS{Reserve: cgroups.ReserveAll}), list("", "100Mi"), list("", "100Mi"), map[string]string{"memory.min": "104857600"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			unified, _, _ := memoryOf(tc.node, podWith(tc.requests, tc.limits))

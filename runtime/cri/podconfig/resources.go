@@ -111,10 +111,10 @@ func (n Node) protectMemory(out *runtimeapi.LinuxContainerResources, pod *v1.Pod
 	}
 	request, limit := c.Resources.Requests.Memory().Value(), c.Resources.Limits.Memory().Value()
 	switch reserve := n.MemoryQoS.Reserve; {
-	case request <= 0 || reserve == ReserveNone:
+	case request <= 0 || reserve == cgroups.ReserveNone:
 		unified(out, "memory.min", 0)
 		unified(out, "memory.low", 0)
-	case reserve == ReserveAll || podspec.QOSClass(pod) == v1.PodQOSGuaranteed:
+	case reserve == cgroups.ReserveAll || podspec.QOSClass(pod) == v1.PodQOSGuaranteed:
 		unified(out, "memory.min", request)
 	default:
 		unified(out, "memory.low", request)

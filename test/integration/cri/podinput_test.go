@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/cm/cgroups"
 	"github.com/kubeparts/kubeparts/internal/lab"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
@@ -34,7 +35,7 @@ func TestIntegrationConfigsWithAllFactsAreTaken(t *testing.T) {
 	require.NoError(t, err)
 	facts.Security.SeccompDefault = true
 	facts.Swap.Limited = true
-	facts.MemoryQoS = podconfig.MemoryQoS{Enabled: true, Reserve: podconfig.ReserveTiered, ThrottlingFactor: 0.9}
+	facts.MemoryQoS = podconfig.MemoryQoS{Enabled: true, Reserve: cgroups.ReserveTiered, ThrottlingFactor: 0.9}
 	dir := t.TempDir()
 	rt, err := cri.New(cri.Config{
 		Name: client.Name, Runtime: client.Runtime, Images: client.Images, Node: cri.Node{Facts: facts},

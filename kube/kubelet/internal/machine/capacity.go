@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/allocation/admission"
 	"github.com/kubeparts/kubeparts/cm"
+	"github.com/kubeparts/kubeparts/cm/cgroups"
 	"github.com/kubeparts/kubeparts/cm/stats"
 	"github.com/kubeparts/kubeparts/cm/topology"
 	"github.com/kubeparts/kubeparts/eviction"
@@ -95,7 +96,7 @@ func policyOf(k *kubeletconfig.KubeletConfiguration, total v1.ResourceList) (cm.
 	if config.Enabled(k, "MemoryQoS") {
 		p.MemoryQoS, p.ThrottlingFactor, p.PageSize = true, stores.Deref(k.MemoryThrottlingFactor), int64(os.Getpagesize())
 		if k.MemoryReservationPolicy == "TieredReservation" {
-			p.Reserve = cm.ReserveTiered
+			p.Reserve = cgroups.ReserveTiered
 		}
 	}
 	var err error

@@ -17,6 +17,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/allocation/admission"
 	"github.com/kubeparts/kubeparts/cm"
+	"github.com/kubeparts/kubeparts/cm/cgroups"
 	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
 	"github.com/kubeparts/kubeparts/kube/kubelet/internal/wingtest"
 )
@@ -120,7 +121,7 @@ qosReserved: {memory: 50%}
 `), nil)
 	require.NoError(t, err)
 	assert.Equal(t, cm.Policy{
-		NoCPUQuota: true, CPUPeriod: 100 * time.Millisecond, PodPids: 7, Reserve: cm.ReserveTiered,
+		NoCPUQuota: true, CPUPeriod: 100 * time.Millisecond, PodPids: 7, Reserve: cgroups.ReserveTiered,
 		MemoryQoS: true, ThrottlingFactor: 0.5, PageSize: int64(os.Getpagesize()), QOSReserved: map[v1.ResourceName]int64{v1.ResourceMemory: 50},
 	}, p)
 	p, err = policyOf(wingtest.Decode(t, "featureGates: {MemoryQoS: false}\nmemoryReservationPolicy: TieredReservation\nmemoryThrottlingFactor: 0.9\n"), nil)

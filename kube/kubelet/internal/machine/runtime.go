@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
+	"github.com/kubeparts/kubeparts/cm/cgroups"
 	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/kube/kubelet/config"
 	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
@@ -182,7 +183,7 @@ func configuredFacts(facts podconfig.Node, k *kubeletconfig.KubeletConfiguration
 	facts.MemoryQoS.Enabled = config.Enabled(k, "MemoryQoS")
 	facts.MemoryQoS.ThrottlingFactor = stores.Deref(k.MemoryThrottlingFactor)
 	if k.MemoryReservationPolicy == "TieredReservation" {
-		facts.MemoryQoS.Reserve = podconfig.ReserveTiered
+		facts.MemoryQoS.Reserve = cgroups.ReserveTiered
 	}
 	facts.AllocatableMemory = allocatable.Memory().Value()
 	return facts

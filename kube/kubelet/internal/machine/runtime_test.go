@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/kubeparts/kubeparts/cm/cgroups"
 	"github.com/kubeparts/kubeparts/kube/kubelet/internal/wingtest"
 	"github.com/kubeparts/kubeparts/kube/kubelet/options"
 	"github.com/kubeparts/kubeparts/runtime/cri"
@@ -89,7 +90,7 @@ memoryReservationPolicy: TieredReservation
 	assert.True(t, facts.NoCPUQuota && facts.Swap.Limited && facts.Security.SeccompDefault && facts.SingleProcessOOMKill && facts.MemoryQoS.Enabled)
 	assert.Equal(t, 20*time.Millisecond, facts.CPUPeriod)
 	assert.InDelta(t, 0.5, facts.MemoryQoS.ThrottlingFactor, 0)
-	assert.Equal(t, podconfig.ReserveTiered, facts.MemoryQoS.Reserve)
+	assert.Equal(t, cgroups.ReserveTiered, facts.MemoryQoS.Reserve)
 }
 
 // A size of 0 rotates every log that is not empty, and only a negative one none.
