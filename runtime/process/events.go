@@ -11,13 +11,12 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/internal/broadcast"
 )
 
-// A watcher is one call of GetContainerEvents. Runtime.mu guards queue.
-type watcher struct {
-	queue []queuedEvent
-	more  chan struct{} // buffered, size 1: the queue is not empty
-}
+// eventsMax is the maximum number of queued events per reader. Beyond it the stream is terminated.
+const eventsMax = 4096
 
 // A queuedEvent is an event that was not sent yet.
 type queuedEvent struct {
@@ -34,29 +33,23 @@ func (r *Runtime) publish(sandboxID string, kind runtimeapi.ContainerEventType, 
 	r.publishLocked(sandboxID, kind, subject)
 }
 
-// publishLocked queues an event for each watcher and does not block. The sandbox
+// publishLocked queues an event for each reader and does not block. The sandbox
 // must still exist, also if its removal is published.
 func (r *Runtime) publishLocked(sandboxID string, kind runtimeapi.ContainerEventType, subject string) {
-	if len(r.watchers) == 0 {
+	if !r.events.HasReaders() {
 		return
 	}
 	h := queuedEvent{at: time.Now().UnixNano(), sandboxID: sandboxID, subject: subject, kind: kind}
 	if s, ok := r.sandboxes[sandboxID]; ok {
 		h.sandbox = s.status()
 	}
-	for w := range r.watchers {
-		w.queue = append(w.queue, h)
-		select {
-		case w.more <- struct{}{}:
-		default:
-		}
-	}
+	r.events.Send(h)
 }
 
 // GetContainerEvents sends an event for each sandbox and container that is
 // created, started, stopped or deleted, until ctx is done, and then returns ctx's
-// error. It returns Unavailable if the runtime is closed. It does not close the
-// channel. The callback, which may be nil, is called with nil (there is no stream)
+// error. It returns Unavailable if the runtime is closed, and ResourceExhausted to a
+// reader that is 4096 events behind. It does not close the channel. The callback, which may be nil, is called with nil (there is no stream)
 // as soon as no further event can be missed.
 //
 // Exits are reported within milliseconds: the supervisors record them in one
@@ -75,19 +68,14 @@ func (r *Runtime) GetContainerEvents(ctx context.Context, containerEventsCh chan
 	if err != nil {
 		return status.Errorf(codes.Internal, "process: watch exits: %v", err)
 	}
-	w := &watcher{more: make(chan struct{}, 1)}
 	r.mu.Lock()
 	if r.closed {
 		r.mu.Unlock()
 		return errClosed
 	}
-	r.watchers[w] = struct{}{}
+	events := r.events.Open(eventsMax)
 	r.mu.Unlock()
-	defer func() {
-		r.mu.Lock()
-		delete(r.watchers, w)
-		r.mu.Unlock()
-	}()
+	defer events.Close()
 	if connectionEstablishedCallback != nil {
 		connectionEstablishedCallback(nil)
 	}
@@ -106,8 +94,8 @@ func (r *Runtime) GetContainerEvents(ctx context.Context, containerEventsCh chan
 			// Events were lost: inspect all containers.
 			r.log.Warn("Failed to watch exits; inspecting all containers", "err", fmt.Errorf("process: %w", err))
 			r.refreshMatching(func(*container) bool { return true })
-		case <-w.more:
-			if err := r.send(ctx, w, containerEventsCh); err != nil {
+		case <-events.More():
+			if err := r.send(ctx, events, containerEventsCh); err != nil {
 				return err
 			}
 		}
@@ -120,12 +108,9 @@ func (r *Runtime) refreshMatching(match func(*container) bool) {
 	}
 }
 
-// send sends the queued events of w.
-func (r *Runtime) send(ctx context.Context, w *watcher, ch chan<- *runtimeapi.ContainerEventResponse) error {
-	r.mu.Lock()
-	queue := w.queue
-	w.queue = nil
-	r.mu.Unlock()
+// send sends the queued events.
+func (r *Runtime) send(ctx context.Context, events *broadcast.Reader[queuedEvent], ch chan<- *runtimeapi.ContainerEventResponse) error {
+	queue, late := events.Take()
 	for _, h := range queue {
 		select {
 		case ch <- r.event(h):
@@ -134,6 +119,9 @@ func (r *Runtime) send(ctx context.Context, w *watcher, ch chan<- *runtimeapi.Co
 		case <-r.ended:
 			return errClosed
 		}
+	}
+	if late {
+		return status.Errorf(codes.ResourceExhausted, "process: reader of container events is more than %d events behind", eventsMax)
 	}
 	return nil
 }

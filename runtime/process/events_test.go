@@ -4,6 +4,7 @@ package process_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	goruntime "runtime"
@@ -102,4 +103,23 @@ func TestARunningContainerCostsNoGoroutine(t *testing.T) {
 		n.start(s, sh(name, "sleep 1000"))
 	}
 	eventually(t, "goroutines of the starts end", func() bool { return goruntime.NumGoroutine() <= before })
+}
+
+func TestASlowReaderOfEventsIsEnded(t *testing.T) {
+	n := newNode(t)
+	events, ended := n.watch()
+	for i := range 1100 { // four events each, which are not read
+		require.NoError(t, n.RemovePodSandbox(t.Context(), n.sandbox(fmt.Sprint("pod-", i))))
+	}
+	for read := 0; ; read++ {
+		select {
+		case <-events:
+			require.Less(t, read, 4400)
+		case err := <-ended:
+			assert.Equal(t, codes.ResourceExhausted, status.Code(err), "%v", err)
+			return
+		case <-time.After(patience):
+			require.Fail(t, "it waits")
+		}
+	}
 }

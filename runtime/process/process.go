@@ -19,6 +19,7 @@ import (
 	internalapi "k8s.io/cri-api/pkg/apis"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/kubeparts/kubeparts/internal/broadcast"
 	"github.com/kubeparts/kubeparts/internal/dirlock"
 )
 
@@ -77,7 +78,7 @@ type Runtime struct {
 	sandboxes  map[string]*sandbox
 	containers map[string]*container
 	corrupt    []string // state files that Open could not read
-	watchers   map[*watcher]struct{}
+	events     broadcast.Sender[queuedEvent]
 }
 
 var (
@@ -114,7 +115,7 @@ func Open(cfg Config) (*Runtime, error) {
 	r := &Runtime{
 		dir: stateDir(dir), supervisor: supervisor, timeout: cfg.StartTimeout, log: cfg.Logger, hooks: cfg.Hooks,
 		ended:     make(chan struct{}),
-		sandboxes: map[string]*sandbox{}, containers: map[string]*container{}, watchers: map[*watcher]struct{}{},
+		sandboxes: map[string]*sandbox{}, containers: map[string]*container{},
 	}
 	if r.timeout == 0 {
 		r.timeout = 30 * time.Second

@@ -70,6 +70,7 @@ var importLimits = map[string]importLimit{
 	"eviction":                          {max: 300, imports: "compose internal/pause internal/podspec internal/runonce runtime"},
 	"eviction/notify":                   {max: 120, imports: "internal/runonce"},
 	"imagegc":                           {max: 300, imports: "compose internal/checkpoint internal/runonce runtime"},
+	"internal/broadcast":                {max: 80},
 	"internal/checkpoint":               {max: 80},
 	"internal/conceal":                  {max: 60},
 	"internal/crilog":                   {max: 60},
@@ -140,7 +141,7 @@ var importLimits = map[string]importLimit{
 	"runtime/containers/containerstest": {max: 417, imports: "compose internal/pause runtime runtime/containers runtime/fake", allow: "testing"},                                                                                                                                                                         // the suite
 	"runtime/cri":                       {max: 409, imports: "allocation cm/cgroups compose internal/checkpoint internal/conceal internal/podhttp internal/podspec internal/untrusted logs runtime runtime/cri/credentials runtime/cri/images runtime/cri/plan runtime/cri/podconfig runtime/cri/userns runtime/podenv"}, // the types of the CRI and of credential providers import gRPC; golang.org/x/time/rate
 	"runtime/cri/credentials":           {max: 300, imports: "compose internal/singleflight"},
-	"runtime/cri/fakecri":               {max: 400, imports: "internal/crilog internal/pause runtime runtime/fake"}, // the types of the CRI import gRPC; runtime/cri/serve has the socket
+	"runtime/cri/fakecri":               {max: 400, imports: "internal/broadcast internal/crilog internal/pause runtime runtime/fake"}, // the types of the CRI import gRPC; runtime/cri/serve has the socket
 	"runtime/cri/images":                {max: 400, imports: "compose internal/checkpoint internal/singleflight logs"},
 	"runtime/cri/logread":               {max: 300, imports: "compose internal/pause internal/untrusted"},
 	"runtime/cri/logrotate":             {max: 300, imports: "internal/pause internal/runonce internal/untrusted runtime"},
@@ -152,7 +153,7 @@ var importLimits = map[string]importLimit{
 	"runtime/cri/streamserver":          {max: 300, imports: "internal/gate runtime"},
 	"runtime/cri/userns":                {max: 300, imports: "internal/checkpoint"},
 	"runtime/fake":                      {max: 300, imports: "internal/pause runtime"},
-	"runtime/process":                   {max: 400, imports: "compose internal/crilog internal/dirlock internal/untrusted internal/usernamespace runtime"}, // the types of the CRI import gRPC
+	"runtime/process":                   {max: 400, imports: "compose internal/broadcast internal/crilog internal/dirlock internal/untrusted internal/usernamespace runtime"}, // the types of the CRI import gRPC
 	"runtime/resolved":                  {max: 410, imports: "internal/podspec runtime runtime/cri/credentials runtime/cri/podconfig runtime/podenv volume/payload volume/token"},
 	"runtime/runtimetest":               {max: 300, imports: "compose internal/pause internal/podspec runtime runtime/cri/plan runtime/fake", allow: "testing"}, // the suite requires a *testing.T
 	"sim/scheduler":                     {max: 300, imports: "internal/podspec"},

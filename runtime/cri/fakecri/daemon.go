@@ -1,5 +1,11 @@
 package fakecri
 
+import (
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/internal/broadcast"
+)
+
 // Down stops the daemon, as a kill of its process does: calls in progress and later ones
 // fail with Unavailable, and streams of events end. Sandboxes and containers continue.
 func (r *Runtime) Down() {
@@ -14,7 +20,7 @@ func (r *Runtime) downLocked() {
 		cancel(errDown)
 	}
 	clear(r.inflight)
-	clear(r.watchers)
+	r.events = new(broadcast.Sender[*runtimeapi.ContainerEventResponse])
 	for c := range r.containers.all() {
 		c.starting = 0 // it remains created
 	}

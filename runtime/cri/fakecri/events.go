@@ -14,16 +14,9 @@ import (
 // terminated.
 const eventsMax = 4096
 
-// A watcher is one call of GetContainerEvents. Runtime.mu guards queue and late.
-type watcher struct {
-	queue []*runtimeapi.ContainerEventResponse
-	late  bool
-	more  chan struct{} // of one element: there is something in queue, or it is late
-}
-
-// publishLocked queues an event for all watchers. It does not block.
+// publishLocked queues an event for all readers. It does not block.
 func (r *Runtime) publishLocked(s *sandbox, kind runtimeapi.ContainerEventType, subject string) {
-	if len(r.watchers) == 0 {
+	if !r.events.HasReaders() {
 		return
 	}
 	e := &runtimeapi.ContainerEventResponse{
@@ -32,18 +25,7 @@ func (r *Runtime) publishLocked(s *sandbox, kind runtimeapi.ContainerEventType, 
 	for _, c := range s.containers {
 		e.ContainersStatuses = append(e.ContainersStatuses, c.status())
 	}
-	for w := range r.watchers {
-		if len(w.queue) >= eventsMax {
-			w.queue, w.late = nil, true
-			delete(r.watchers, w)
-		} else {
-			w.queue = append(w.queue, e)
-		}
-		select {
-		case w.more <- struct{}{}:
-		default:
-		}
-	}
+	r.events.Send(e)
 }
 
 // GetContainerEvents sends an event, with the state of the pod at that time, for each
@@ -54,17 +36,12 @@ func (r *Runtime) publishLocked(s *sandbox, kind runtimeapi.ContainerEventType, 
 // It returns ResourceExhausted to a reader that is 4096 events behind.
 func (r *Runtime) GetContainerEvents(ctx context.Context, containerEventsCh chan *runtimeapi.ContainerEventResponse, connectionEstablishedCallback func(runtimeapi.RuntimeService_GetContainerEventsClient)) error {
 	return act(ctx, r, fake.Call{Method: "GetContainerEvents"}, func(ctx context.Context) error {
-		w := &watcher{more: make(chan struct{}, 1)}
 		if err := r.begin(ctx); err != nil {
 			return err
 		}
-		r.watchers[w] = struct{}{}
+		events := r.events.Open(eventsMax)
 		r.mu.Unlock()
-		defer func() {
-			r.mu.Lock()
-			delete(r.watchers, w)
-			r.mu.Unlock()
-		}()
+		defer events.Close()
 		if connectionEstablishedCallback != nil {
 			connectionEstablishedCallback(nil)
 		}
@@ -72,9 +49,9 @@ func (r *Runtime) GetContainerEvents(ctx context.Context, containerEventsCh chan
 			select {
 			case <-ctx.Done():
 				return ended(ctx)
-			case <-w.more:
+			case <-events.More():
 			}
-			queue, late := r.take(w)
+			queue, late := events.Take()
 			for _, e := range queue {
 				select {
 				case containerEventsCh <- e:
@@ -87,13 +64,4 @@ func (r *Runtime) GetContainerEvents(ctx context.Context, containerEventsCh chan
 			}
 		}
 	})
-}
-
-// take returns the queued events of a watcher.
-func (r *Runtime) take(w *watcher) ([]*runtimeapi.ContainerEventResponse, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	queue := w.queue
-	w.queue = nil
-	return queue, w.late
 }

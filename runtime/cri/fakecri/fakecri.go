@@ -12,6 +12,7 @@ import (
 	internalapi "k8s.io/cri-api/pkg/apis"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/kubeparts/kubeparts/internal/broadcast"
 	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
@@ -82,10 +83,10 @@ type Runtime struct {
 	sandboxes   chain[*sandbox]
 	containers  chain[*container]
 	lastIP      uint32
-	mislabelled int // number of objects whose pod UID label differs from the UID
-	watchers    map[*watcher]struct{}
-	changes     []Change // not passed to Observe yet
-	telling     bool     // a goroutine is calling Observe
+	mislabelled int                                                   // number of objects whose pod UID label differs from the UID
+	events      *broadcast.Sender[*runtimeapi.ContainerEventResponse] // another one after Down
+	changes     []Change                                              // not passed to Observe yet
+	telling     bool                                                  // a goroutine is calling Observe
 	past        history
 	images      images
 	annotated   map[string]*fake.Behavior // by annotation value
@@ -124,7 +125,7 @@ func New(cfg Config) (*Runtime, error) {
 		pods:     map[string]*pod{},
 		byIP:     map[string]*sandbox{},
 		names:    map[string]string{},
-		watchers: map[*watcher]struct{}{},
+		events:   new(broadcast.Sender[*runtimeapi.ContainerEventResponse]),
 
 		behaviors: newRepertoire(cfg.Behaviors),
 		images:    newImages(cfg.Images),
