@@ -137,6 +137,7 @@
 //	internal/podspec        properties of pod specs, effects of exits  the packages that decide about pods
 //	internal/podfields      support for each field of a pod            admission
 //	internal/podhttp        httpGet requests                           prober, runtime/cri
+//	internal/broadcast      events for readers with bounded queues     runtime/process, runtime/cri/fakecri
 //	internal/checkpoint     atomic checkpoint files                    allocation to volume/csi
 //	internal/crilog         logs in the CRI's format                   runtime/containers, runtime/process, runtime/cri/fakecri
 //	internal/dirlock        one agent for a directory                  agent/claim, runtime/process

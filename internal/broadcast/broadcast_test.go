@@ -12,7 +12,7 @@ import (
 
 func ExampleSender() {
 	var s broadcast.Sender[string]
-	s.Send("nobody reads it")
+	s.Send("no reader")
 	r := s.Open(2)
 	defer r.Close()
 	s.Send("created")
@@ -57,7 +57,7 @@ func TestEachReaderHasAllEventsInOrder(t *testing.T) {
 	assert.False(t, s.HasReaders())
 }
 
-func TestALateReaderDelaysNobody(t *testing.T) {
+func TestALateReaderDelaysNoOtherOne(t *testing.T) {
 	var s broadcast.Sender[int]
 	slow, fast := s.Open(1), s.Open(1)
 	for i := range 3 {
