@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"slices"
 	"strings"
 )
@@ -22,78 +21,54 @@ type Mutant struct {
 }
 
 // Load reads the mutants of a directory, sorted by name.
-func Load(dir fs.FS) ([]Mutant, error) {
-	names, err := fs.Glob(dir, "*.txt")
+func Load(dir fs.FS) (all []Mutant, err error) {
+	err = eachText(dir, func(name, text string) error {
+		m, err := Parse(text)
+		m.Name = strings.TrimSuffix(name, ".txt")
+		all = append(all, m)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	var out []Mutant
-	for _, name := range names {
-		text, err := fs.ReadFile(dir, name)
-		if err != nil {
-			return nil, fmt.Errorf("mutants: %w", err)
-		}
-		m, err := Parse(string(text))
-		if err != nil {
-			return nil, fmt.Errorf("mutants: %s: %w", name, err)
-		}
-		m.Name = strings.TrimSuffix(path.Base(name), ".txt")
-		out = append(out, m)
-	}
-	return out, nil
+	return all, nil
 }
 
 // Parse parses the text of a mutant. It does not set Name.
 func Parse(text string) (Mutant, error) {
 	m := Mutant{In: "sim"}
-	text = strings.ReplaceAll(text, "\r\n", "\n")
-	head, rest, found := strings.Cut(text, "\n--- find\n")
-	if !found {
-		return m, errors.New(`no line "--- find"`)
-	}
-	m.Find, m.Replace, found = strings.Cut(rest, "--- replace\n")
-	if !found {
-		return m, errors.New(`no line "--- replace"`)
-	}
-	m.Find, m.Replace = strings.TrimSuffix(m.Find, "\n"), strings.TrimSuffix(m.Replace, "\n") // the text may be part of a line
-	for line := range strings.Lines(head) {
-		key, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		value = strings.TrimSpace(value)
+	var err error
+	m.Find, m.Replace, err = parseChange(strings.ReplaceAll(text, "\r\n", "\n"), "file, in, invariant, test or why", func(key, value string) bool {
 		switch key {
-		case "":
 		case "file":
 			m.File = value
 		case "invariant":
-			for name := range strings.SplitSeq(value, ",") {
-				m.Invariants = append(m.Invariants, strings.TrimSpace(name))
-			}
+			m.Invariants = append(m.Invariants, list(value)...)
 		case "test":
-			for test := range strings.SplitSeq(value, ",") {
-				m.Tests = append(m.Tests, strings.TrimSpace(test))
-			}
+			m.Tests = append(m.Tests, list(value)...)
 		case "in":
 			m.In = value
 		case "why":
 			m.Why = value
 		default:
-			return m, fmt.Errorf("line %q: must be file, in, invariant, test or why", strings.TrimSpace(line))
+			return false
 		}
-	}
+		return true
+	})
 	switch {
+	case err != nil:
 	case m.File == "":
-		return m, errors.New("no file")
+		err = errors.New("no file")
 	case m.In != "sim" && m.In != "sim/simcri" && m.In != "agent":
-		return m, fmt.Errorf("no seeds in %q", m.In)
+		err = fmt.Errorf("no seeds in %q", m.In)
 	case m.In == "agent" && (len(m.Tests) == 0 || len(m.Invariants) > 0):
-		return m, errors.New("no test, or an invariant")
+		err = errors.New("no test, or an invariant")
 	case m.In != "agent" && (len(m.Invariants) == 0 || slices.Contains(m.Invariants, "") || len(m.Tests) > 0):
-		return m, errors.New("no invariant, or a test")
+		err = errors.New("no invariant, or a test")
 	case m.Why == "":
-		return m, errors.New("no why")
-	case strings.TrimSpace(m.Find) == "" || m.Find == m.Replace:
-		return m, errors.New("changes nothing")
+		err = errors.New("no why")
 	}
-	return m, nil
+	return m, err
 }
 
 // Apply returns the source of its file with the bug. It returns an error unless the

@@ -24,25 +24,17 @@ type Unit struct {
 
 // LoadUnits reads the tables of a directory: each file has the mutants of one package. They are
 // sorted by package, and in the order of their file.
-func LoadUnits(dir fs.FS) ([]Unit, error) {
-	names, err := fs.Glob(dir, "*.txt")
-	if err != nil {
-		return nil, err
-	}
-	var all []Unit
-	for _, name := range names {
-		text, err := fs.ReadFile(dir, name)
-		if err != nil {
-			return nil, fmt.Errorf("mutants: %w", err)
-		}
-		units, err := ParseUnits(string(text))
-		if err != nil {
-			return nil, fmt.Errorf("mutants: %s: %w", name, err)
-		}
-		if want := units[0].Table(); name != want {
-			return nil, fmt.Errorf("mutants: %s: mutants of %s belong into %s", name, units[0].Package, want)
+func LoadUnits(dir fs.FS) (all []Unit, err error) {
+	err = eachText(dir, func(name, text string) error {
+		units, err := ParseUnits(text)
+		if err == nil && name != units[0].Table() {
+			err = fmt.Errorf("mutants of %s belong into %s", units[0].Package, units[0].Table())
 		}
 		all = append(all, units...)
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	slices.SortStableFunc(all, func(a, b Unit) int { return cmp.Compare(a.Package, b.Package) })
 	return all, nil
@@ -77,45 +69,31 @@ func ParseUnits(text string) ([]Unit, error) {
 }
 
 func parseUnit(text string) (u Unit, err error) {
-	head, rest, found := strings.Cut(text, "\n--- find\n")
-	if !found {
-		return u, errors.New(`no line "--- find"`)
-	}
-	// Without the last newline: the text may be a part of a line.
-	if u.Find, u.Replace, found = strings.Cut(rest, "\n--- replace\n"); !found {
-		return u, errors.New(`no line "--- replace"`)
-	}
-	u.Replace = strings.TrimSuffix(u.Replace, "\n")
-	for line := range strings.Lines(head) {
-		key, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		value = strings.TrimSpace(value)
+	u.Find, u.Replace, err = parseChange(text, "file, test, hangs or why", func(key, value string) bool {
 		switch key {
-		case "":
 		case "file":
 			u.File = value
 		case "test":
-			for test := range strings.SplitSeq(value, ",") {
-				u.Tests = append(u.Tests, strings.TrimSpace(test))
-			}
+			u.Tests = append(u.Tests, list(value)...)
 		case "hangs":
 			u.Hangs = value == "yes"
 		case "why":
 			u.Why = value
 		default:
-			return u, fmt.Errorf("line %q: must be file, test, hangs or why", strings.TrimSpace(line))
+			return false
 		}
-	}
+		return true
+	})
 	switch {
+	case err != nil:
 	case u.File == "" || strings.Contains(u.File, "/") || strings.HasSuffix(u.File, "_test.go"):
-		return u, errors.New("no file of the package")
+		err = errors.New("no file of the package")
 	case slices.Contains(u.Tests, ""):
-		return u, errors.New("a test without a name")
+		err = errors.New("a test without a name")
 	case u.Why == "":
-		return u, errors.New("no why")
-	case strings.TrimSpace(u.Find) == "" || u.Find == u.Replace:
-		return u, errors.New("changes nothing")
+		err = errors.New("no why")
 	}
-	return u, nil
+	return u, err
 }
 
 // Path returns the changed file, relative to the repository, with slashes.
