@@ -7,5 +7,5 @@
 //	go run ./test modern
 //	go run ./test modern --drivers systemd --swap 1024 compare --focus resources --all
 //
-// docs/modern.md tells what was run there.
+// docs/integration.md tells what was run there.
 package modern
