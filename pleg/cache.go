@@ -35,7 +35,8 @@ func (g *Generator) Get(uid types.UID) (*runtime.PodStatus, error) {
 
 // GetNewerThan returns a status of a pod that was read after t, a result of time.Now; setting
 // the wall clock does not affect it. (A time without a monotonic clock reading is converted with
-// the wall clock at the time of the call.) If there is none it requests an inspection, which Run
+// the wall clock at the time of the call.) An announced status, see [runtime.AllowAnnounced],
+// counts as read when it was returned. If there is none it requests an inspection, which Run
 // makes at once and Relist at its next call, and blocks until it has completed or ctx is done. If
 // t is in the future it waits for t first.
 //

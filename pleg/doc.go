@@ -8,7 +8,8 @@
 // changes, every few minutes. It compares each pod with its record, inspects the pods that
 // differ, caches their statuses and calls a function for containers that started, died or were
 // removed. Only its own reads change the cache: an event of a [runtime.Watcher], or a request by
-// a caller, only causes an earlier inspection of that pod.
+// a caller, only causes an earlier inspection of that pod, which the runtime may answer with the
+// status in its last event ([runtime.AllowAnnounced]).
 //
 // What to do about a change is decided by podworker.
 //
@@ -50,6 +51,12 @@
 // is listed at once and then each Period, and the stream is opened again after 1 s, 2 s, up to
 // 30 s. A lost event therefore delays one change, by MaxPeriod at most, or by 30 s if it is one
 // of several changes, and not the following ones.
+//
+// While the events are trusted, an inspection that an event or a request causes may be answered
+// with an announced status. It has all changes that the node's own calls made and that events
+// announced, so that one that a caller of GetNewerThan waits for is at most too old for a change
+// whose event was lost. Differences to a list, failed inspections and RequestReinspect need a
+// read, and so does every inspection during a list and while events are not trusted.
 //
 // Events may arrive before the change is visible: one without a visible change is followed by a
 // list within a Period. A failed inspection is retried after a Period, whatever the period of
@@ -117,7 +124,8 @@
 //     One for a pod that does not exist is answered with an empty status.
 //   - ContainerChanged is delivered, and "created" is distinguished from "unknown".
 //   - There is one generator instead of two that write the same cache. Events of the runtime have
-//     no timestamps and only cause reads; no pod counts as fresh that was not read. Their stream
+//     no timestamps and only cause inspections; the runtime, not the time of an event, decides
+//     whether its status is as recent as a read. Their stream
 //     is opened again until Run returns, and the period depends on the events, not on an
 //     option.
 //   - Only failing lists make Healthy fail. The caller decides what stops because of it, and

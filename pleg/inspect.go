@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // inspectLoop inspects the pods that are due, up to Parallel at a time, until ctx is done or, if drain
@@ -42,9 +44,10 @@ func (g *Generator) inspectLoop(ctx context.Context, drain bool) {
 
 // An inspection is a PodStatus call for one pod.
 type inspection struct {
-	r    *record
-	lane lane // whose slot it occupies
-	read read
+	r         *record
+	lane      lane // whose slot it occupies
+	read      read
+	announced bool // an announced status is allowed
 }
 
 // nextInspection begins the next inspection if a slot is free. It begins none before the first list, so
@@ -66,13 +69,24 @@ func (g *Generator) nextInspection(ctx context.Context) (inspection, bool) {
 	if r.pins > 0 {
 		r.pinnedUntil = time.Now().Add(g.cfg.Period)
 	}
-	return inspection{r, in, g.beginReadLocked()}, true
+	return inspection{r, in, g.beginReadLocked(), g.announcedLocked(r)}, true
+}
+
+// announcedLocked reports whether the status of an event suffices for the due inspection of r. It does not
+// for a difference to a list, for a change that has no event, nor for a pod that could not be inspected. While a
+// list is in progress either may be the older one, and after a missed change events are not trusted.
+func (g *Generator) announcedLocked(r *record) bool {
+	return g.confidence.state == ConfidenceTrusted && g.listing.n == 0 &&
+		r.err == nil && r.syncRequested == 0 && r.listedBy.n <= r.readBy.n
 }
 
 // inspect reads one pod and records the result. It does not call Handle, so that a slow Handle does not
 // delay callers of GetNewerThan.
 func (g *Generator) inspect(ctx context.Context, i inspection) {
 	podCtx, cancel := context.WithTimeout(ctx, g.cfg.InspectTimeout)
+	if i.announced {
+		podCtx = runtime.AllowAnnounced(podCtx)
+	}
 	status, err := g.cfg.Runtime.PodStatus(podCtx, i.r.uid)
 	timedOut := err != nil && podCtx.Err() != nil
 	cancel()

@@ -54,7 +54,8 @@ type Lister interface {
 	// without sandboxes and containers, and no error.
 	//
 	// Objects that are removed during the inspection are omitted; any other failure is
-	// returned. ObservedAt is taken before the first read. The caller owns the result.
+	// returned. ObservedAt is taken before the first read. The caller owns the result. With a
+	// context of AllowAnnounced it may return an announced status.
 	PodStatus(ctx context.Context, uid types.UID) (*PodStatus, error)
 }
 

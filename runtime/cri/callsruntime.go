@@ -4,15 +4,17 @@ import (
 	"context"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	internalapi "k8s.io/cri-api/pkg/apis"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// runtimeCalls decorates a runtime service with [calls]. RunPodSandbox, which may pull an
-// image and wait for the network, has twice the timeout.
+// runtimeCalls decorates a runtime service with [calls], and records the changes that it makes in
+// announcements. RunPodSandbox, which may pull an image and wait for the network, has twice the timeout.
 type runtimeCalls struct {
 	calls
-	service internalapi.RuntimeService
+	service       internalapi.RuntimeService
+	announcements *announcements
 }
 
 var _ internalapi.RuntimeService = (*runtimeCalls)(nil)
@@ -47,21 +49,27 @@ func (c *runtimeCalls) UpdateRuntimeConfig(ctx context.Context, config *runtimea
 }
 
 func (c *runtimeCalls) RunPodSandbox(ctx context.Context, config *runtimeapi.PodSandboxConfig, handler string) (string, error) {
-	return call(ctx, &c.calls, "run_podsandbox", 2*c.timeout, func(ctx context.Context) (string, error) {
+	id, err := call(ctx, &c.calls, "run_podsandbox", 2*c.timeout, func(ctx context.Context) (string, error) {
 		answer, err := c.service.RunPodSandbox(ctx, config, handler)
 		if err == nil {
 			err = verifyID("sandbox", answer)
 		}
 		return answer, err
 	})
+	c.announcements.created(types.UID(config.GetMetadata().GetUid()), id, "", err)
+	return id, err
 }
 
 func (c *runtimeCalls) StopPodSandbox(ctx context.Context, id string) error {
-	return c.do(ctx, "stop_podsandbox", c.timeout, func(ctx context.Context) error { return c.service.StopPodSandbox(ctx, id) })
+	err := c.do(ctx, "stop_podsandbox", c.timeout, func(ctx context.Context) error { return c.service.StopPodSandbox(ctx, id) })
+	c.announcements.reached(id, progressExited, err)
+	return err
 }
 
 func (c *runtimeCalls) RemovePodSandbox(ctx context.Context, id string) error {
-	return c.do(ctx, "remove_podsandbox", c.timeout, func(ctx context.Context) error { return c.service.RemovePodSandbox(ctx, id) })
+	err := c.do(ctx, "remove_podsandbox", c.timeout, func(ctx context.Context) error { return c.service.RemovePodSandbox(ctx, id) })
+	c.announcements.removed(id, err)
+	return err
 }
 
 func (c *runtimeCalls) PodSandboxStatus(ctx context.Context, id string, verbose bool) (*runtimeapi.PodSandboxStatusResponse, error) {
@@ -81,6 +89,7 @@ func (c *runtimeCalls) ListPodSandbox(ctx context.Context, filter *runtimeapi.Po
 }
 
 func (c *runtimeCalls) UpdatePodSandboxResources(ctx context.Context, req *runtimeapi.UpdatePodSandboxResourcesRequest) (*runtimeapi.UpdatePodSandboxResourcesResponse, error) {
+	defer c.announcements.altered(req.GetPodSandboxId())
 	return call(ctx, &c.calls, "update_podsandbox_resources", c.timeout, func(ctx context.Context) (*runtimeapi.UpdatePodSandboxResourcesResponse, error) {
 		return c.service.UpdatePodSandboxResources(ctx, req)
 	})
@@ -97,25 +106,33 @@ func (c *runtimeCalls) RestorePod(ctx context.Context, req *runtimeapi.RestorePo
 }
 
 func (c *runtimeCalls) CreateContainer(ctx context.Context, sandboxID string, config *runtimeapi.ContainerConfig, sandbox *runtimeapi.PodSandboxConfig) (string, error) {
-	return call(ctx, &c.calls, "create_container", c.timeout, func(ctx context.Context) (string, error) {
+	id, err := call(ctx, &c.calls, "create_container", c.timeout, func(ctx context.Context) (string, error) {
 		answer, err := c.service.CreateContainer(ctx, sandboxID, config, sandbox)
 		if err == nil {
 			err = verifyID("container", answer)
 		}
 		return answer, err
 	})
+	c.announcements.created(types.UID(sandbox.GetMetadata().GetUid()), id, sandboxID, err)
+	return id, err
 }
 
 func (c *runtimeCalls) StartContainer(ctx context.Context, id string) error {
-	return c.do(ctx, "start_container", c.timeout, func(ctx context.Context) error { return c.service.StartContainer(ctx, id) })
+	err := c.do(ctx, "start_container", c.timeout, func(ctx context.Context) error { return c.service.StartContainer(ctx, id) })
+	c.announcements.reached(id, progressRunning, err)
+	return err
 }
 
 func (c *runtimeCalls) StopContainer(ctx context.Context, id string, grace int64) error {
-	return c.do(ctx, "stop_container", c.limitOfStop(grace), func(ctx context.Context) error { return c.service.StopContainer(ctx, id, grace) })
+	err := c.do(ctx, "stop_container", c.limitOfStop(grace), func(ctx context.Context) error { return c.service.StopContainer(ctx, id, grace) })
+	c.announcements.reached(id, progressExited, err)
+	return err
 }
 
 func (c *runtimeCalls) RemoveContainer(ctx context.Context, id string) error {
-	return c.do(ctx, "remove_container", c.timeout, func(ctx context.Context) error { return c.service.RemoveContainer(ctx, id) })
+	err := c.do(ctx, "remove_container", c.timeout, func(ctx context.Context) error { return c.service.RemoveContainer(ctx, id) })
+	c.announcements.removed(id, err)
+	return err
 }
 
 func (c *runtimeCalls) ListContainers(ctx context.Context, filter *runtimeapi.ContainerFilter) ([]*runtimeapi.Container, error) {
@@ -135,7 +152,9 @@ func (c *runtimeCalls) ContainerStatus(ctx context.Context, id string, verbose b
 }
 
 func (c *runtimeCalls) UpdateContainerResources(ctx context.Context, id string, res *runtimeapi.ContainerResources) error {
-	return c.do(ctx, "update_container", c.timeout, func(ctx context.Context) error { return c.service.UpdateContainerResources(ctx, id, res) })
+	err := c.do(ctx, "update_container", c.timeout, func(ctx context.Context) error { return c.service.UpdateContainerResources(ctx, id, res) })
+	c.announcements.altered(id)
+	return err
 }
 
 func (c *runtimeCalls) ReopenContainerLog(ctx context.Context, id string) error {

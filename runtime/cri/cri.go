@@ -22,19 +22,20 @@ import (
 // optional interfaces of package runtime. Operations that the CRI runtime does not
 // support return an error for which errors.Is(err, runtime.ErrUnsupported) is true.
 type Runtime struct {
-	cfg          Config
-	backoff      *plan.Backoff
-	images       *images.Manager
-	sysctls      *podconfig.Sysctls
-	checkpoints  *checkpoints
-	terminations *terminations
-	imageMounts  *imageMounts
-	unsupported  *unsupportedResizes
-	stuck        stuckSandboxes
-	foreign      foreignPods
-	turns        turns        // of the calls that start pods
-	local        LocalStreams // nil if Config.Runtime does not implement it
-	log          *slog.Logger
+	cfg           Config
+	backoff       *plan.Backoff
+	images        *images.Manager
+	sysctls       *podconfig.Sysctls
+	checkpoints   *checkpoints
+	terminations  *terminations
+	imageMounts   *imageMounts
+	unsupported   *unsupportedResizes
+	announcements *announcements
+	stuck         stuckSandboxes
+	foreign       foreignPods
+	turns         turns        // of the calls that start pods
+	local         LocalStreams // nil if Config.Runtime does not implement it
+	log           *slog.Logger
 }
 
 var (
@@ -107,12 +108,14 @@ func New(cfg Config) (*Runtime, error) {
 	}
 	local, _ := compose.As[LocalStreams](cfg.Runtime)
 	decorator := calls{timeout: cfg.Calls.Timeout, hook: cfg.Hooks.Called}
-	cfg.Runtime = &runtimeCalls{decorator, cfg.Runtime}
+	announced := newAnnouncements()
+	cfg.Runtime = &runtimeCalls{decorator, cfg.Runtime, announced}
 	cfg.Images = &imageCalls{decorator, cfg.Images}
 	r := &Runtime{
 		cfg: cfg, backoff: backoff, sysctls: sysctls, log: cfg.Logger,
 		checkpoints: newCheckpoints(filepath.Join(cfg.Dirs.Root, "pods"), cfg.Logger), terminations: newTerminations(), imageMounts: newImageMounts(), unsupported: newUnsupportedResizes(), local: local,
-		turns: turns{fixed: cfg.Calls.Starts},
+		announcements: announced,
+		turns:         turns{fixed: cfg.Calls.Starts},
 	}
 	cfg.Pulls.Service, cfg.Pulls.Config.Logger = cfg.Images, cfg.Logger
 	if cfg.Pulls.Dir == "" {

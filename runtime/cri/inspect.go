@@ -20,8 +20,15 @@ import (
 )
 
 // PodStatus implements [runtime.Lister] with two list calls and a status call for each
-// sandbox and container. The status of an exited container is cached.
+// sandbox and container, and without a call if an announced status is allowed and the last
+// event contains one. The status of an exited container is cached.
 func (r *Runtime) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
+	if runtime.AnnouncedAllowed(ctx) {
+		if st := r.announcedStatus(uid); st != nil {
+			return st, nil
+		}
+	}
+	changed := r.announcements.inspecting(uid)
 	st := &runtime.PodStatus{UID: uid, ObservedAt: time.Now()}
 	sandboxes, containers, err := r.list(ctx, uid)
 	if err != nil {
@@ -52,11 +59,7 @@ func (r *Runtime) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodSta
 		if st.Name == "" {
 			st.Name, st.Namespace = c.Labels[podconfig.LabelPodName], c.Labels[podconfig.LabelPodNamespace]
 		}
-		if was, ok := r.terminations.get(uid, c.Id); ok && c.State == runtimeapi.ContainerState_CONTAINER_EXITED {
-			st.Containers = append(st.Containers, was)
-			if images, ok := r.imageMounts.get(uid, c.Id); ok {
-				mounted[c.Id] = images
-			}
+		if c.State == runtimeapi.ContainerState_CONTAINER_EXITED && r.cachedTermination(st, c.Id, mounted) {
 			continue
 		}
 		answer, err := r.containerStatus(ctx, c.Id)
@@ -66,10 +69,31 @@ func (r *Runtime) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodSta
 		if err != nil {
 			return nil, err
 		}
-		st.Containers = append(st.Containers, r.describe(c, answer, rec))
+		st.Containers = append(st.Containers, r.describe(c.PodSandboxId, answer, rec))
 		mounted[c.Id] = mountedImages(answer)
 	}
-	rec = r.checkpoints.get(uid) // read after the exits: it is written before the kills
+	r.complete(st, mounted)
+	r.announcements.inspected(st, changed)
+	return st, nil
+}
+
+// cachedTermination adds the cached status of an exited container, and reports whether there is one.
+func (r *Runtime) cachedTermination(st *runtime.PodStatus, id string, mounted map[string][]string) bool {
+	was, ok := r.terminations.get(st.UID, id)
+	if !ok {
+		return false
+	}
+	st.Containers = append(st.Containers, was)
+	if images, ok := r.imageMounts.get(st.UID, id); ok {
+		mounted[id] = images
+	}
+	return true
+}
+
+// complete sorts the sandboxes and containers of a status, adds what only the checkpoint contains, and caches
+// what does not change.
+func (r *Runtime) complete(st *runtime.PodStatus, mounted map[string][]string) {
+	rec := r.checkpoints.get(st.UID) // read after the exits: it is written before the kills
 	for i := range st.Containers {
 		c := &st.Containers[i]
 		c.Replaced = rec.Replaced[c.Name] == runtimeID(c.ID)
@@ -85,8 +109,7 @@ func (r *Runtime) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodSta
 		st.IPs = slices.Clone(st.Sandboxes[0].IPs)
 	}
 	r.terminations.update(st)
-	r.imageMounts.update(uid, mounted)
-	return st, nil
+	r.imageMounts.update(st.UID, mounted)
 }
 
 func (r *Runtime) sandboxStatus(ctx context.Context, uid types.UID, id string) (runtime.SandboxStatus, error) {
@@ -98,14 +121,17 @@ func (r *Runtime) sandboxStatus(ctx context.Context, uid types.UID, id string) (
 	if s.Id != id { // later calls use the ID of the response
 		return runtime.SandboxStatus{}, fmt.Errorf("cri: status of sandbox %s: runtime returned the status of %q", id, s.Id)
 	}
-	namespaces := s.GetLinux().GetNamespaces().GetOptions()
-	r.adoptUserNamespace(uid, namespaces.GetUsernsOptions())
+	r.adoptUserNamespace(uid, s.GetLinux().GetNamespaces().GetOptions().GetUsernsOptions())
+	return describeSandbox(s), nil
+}
+
+func describeSandbox(s *runtimeapi.PodSandboxStatus) runtime.SandboxStatus {
 	return runtime.SandboxStatus{
 		ID: s.Id, State: sandboxState(s.State), Attempt: s.Metadata.Attempt, CreatedAt: nanos(s.CreatedAt),
-		HostNetwork:     namespaces.GetNetwork() == runtimeapi.NamespaceMode_NODE,
+		HostNetwork:     s.GetLinux().GetNamespaces().GetOptions().GetNetwork() == runtimeapi.NamespaceMode_NODE,
 		NetworkReported: s.Network != nil,
 		IPs:             addresses(s.Network), RuntimeHandler: s.RuntimeHandler,
-	}, nil
+	}
 }
 
 // adoptUserNamespace keeps the IDs of a sandbox's user namespace from other pods.
@@ -150,10 +176,10 @@ func (r *Runtime) containerStatus(ctx context.Context, id string) (*runtimeapi.C
 	return answer.Status, nil
 }
 
-// describe converts the listed container and its status.
-func (r *Runtime) describe(listed *runtimeapi.Container, s *runtimeapi.ContainerStatus, rec *podCheckpoint) runtime.ContainerStatus {
+// describe converts the status of a container in a sandbox.
+func (r *Runtime) describe(sandbox string, s *runtimeapi.ContainerStatus, rec *podCheckpoint) runtime.ContainerStatus {
 	c := runtime.ContainerStatus{
-		ID: r.id(s.Id), Name: s.Metadata.Name, SandboxID: listed.PodSandboxId, State: containerState(s.State),
+		ID: r.id(s.Id), Name: s.Metadata.Name, SandboxID: sandbox, State: containerState(s.State),
 		RestartCount: podconfig.RestartCountOf(s.Annotations), Hash: podconfig.HashOf(s.Annotations),
 		Image: s.GetImage().GetImage(), ImageID: s.ImageId, ImageRef: s.ImageRef, User: userOf(s.GetUser()),
 		StopSignal: podconfig.StopSignalOf(s.GetStopSignal()),

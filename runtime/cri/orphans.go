@@ -126,6 +126,7 @@ func (r *Runtime) removeDirs(ctx context.Context, pods []*runtime.Pod, keep func
 	r.checkpoints.retain(retained)
 	r.terminations.retain(retained)
 	r.imageMounts.retain(retained)
+	r.announcements.retain(retained)
 	r.unsupported.retain(retained)
 	r.backoff.Retain(retained) // also of pods that terminated without KillPod
 	var errs []error

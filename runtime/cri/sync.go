@@ -216,6 +216,7 @@ func (s *podSync) newSandbox(ctx context.Context, p plan.Plan) bool {
 		}
 		return s.done(runtime.Action{Kind: runtime.ConfigPodSandbox, Target: s.fullName(), Err: joinContextErr(ctx, err), Reason: "ConfigPodSandboxError"}, begun)
 	}
+	s.r.announcements.sandboxInspected(s.pod.UID, &made)
 	s.ips = made.IPs
 	return true
 }
