@@ -9,13 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/agent"
+	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/status"
 )
 
 // Agent wraps what a complete configuration of an agent contains: its sources, its sink, its probe handlers,
-// its cgroups if they implement [Cgroups], the random numbers of the prober and of the pod
+// its cgroups if they implement [Cgroups], the inspections that announced statuses answer, the random numbers of the prober and of the pod
 // workers, and the state that an earlier agent has left: the checkpoint of the prober and the restored statuses. The
 // runtime and the hooks of volumes are wrapped by the caller, before it constructs
 // what calls them; it also records the [Recorder.RuntimeState]. It returns nil, so that it is a kubelet.Adjust.Agent.
@@ -39,6 +40,7 @@ func (r *Recorder) Agent(cfg *agent.Config) error {
 				c.Restore = r.restored(c.Restore)
 			}
 		},
+		PLEG: func(c *pleg.Config) { c.Runtime = lister{c.Runtime, r} },
 		Prober: func(c *prober.Config) {
 			if c.Path != "" {
 				r.checkpoint(c.Path, ProbesFile)

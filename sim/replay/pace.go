@@ -30,7 +30,7 @@ func (l lister) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatu
 	if l.w.pace(ctx, "inspect "+string(uid)) != nil {
 		return nil, ctx.Err()
 	}
-	return l.Runtime.PodStatus(ctx, uid)
+	return l.w.inspect(ctx, uid, l.Runtime)
 }
 
 // pacedStatuses pace the syncs of pods that become due at one instant.
