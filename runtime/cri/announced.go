@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"google.golang.org/protobuf/proto"
 	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
@@ -18,7 +19,8 @@ import (
 // But containers and sandboxes never return to an earlier state, and only this process creates them. So
 // announcements has, for each pod, the objects and the least state of each, according to the last
 // inspection, the calls since, and the events since. An event that contains exactly these objects, none in
-// an earlier state, includes all of these changes.
+// an earlier state, includes all of these changes. An object that only an event has contained was created by a call
+// without a response, or by another program: then the pod is inspected.
 type announcements struct {
 	mu   sync.Mutex
 	pods map[types.UID]*announcedPod
@@ -33,6 +35,10 @@ type announcedPod struct {
 	exact   bool   // objects are those of the pod; false after a call that failed or changed something else
 	changed uint64 // number of the last call or event
 
+	// unknown are the IDs in events that are not those of objects. An event may precede the response of the call that
+	// created its object.
+	unknown []string
+
 	// sandbox is the last status of the ready sandbox. An event may contain the sandbox as it
 	// was before it had a network.
 	sandbox *runtime.SandboxStatus
@@ -40,6 +46,13 @@ type announcedPod struct {
 	// event is the last event that is not known to be outdated, nil once an inspection has begun.
 	event *runtimeapi.ContainerEventResponse
 }
+
+// maxAnnounced is the size of an event, in bytes, that is kept until the next inspection, and maxUnknown the number of
+// unknown objects of a pod. Beyond them the pod is inspected.
+const (
+	maxAnnounced = 256 << 10
+	maxUnknown   = 16
+)
 
 // An announcedObject is a sandbox or a container.
 type announcedObject struct {
@@ -96,10 +109,20 @@ func (a *announcements) created(uid types.UID, id, sandbox string, err error) {
 		a.pods[uid] = p
 	}
 	a.changeLocked(p, err)
-	if err == nil && a.ids[id] == nil {
-		p.objects = append(p.objects, announcedObject{id: id, sandbox: sandbox, least: progressCreated})
-		a.ids[id] = p
+	if err == nil {
+		p.unknown = slices.DeleteFunc(p.unknown, func(other string) bool { return other == id })
+		a.addLocked(p, announcedObject{id: id, sandbox: sandbox, least: progressCreated})
 	}
+}
+
+// addLocked adds an object. If the runtime has returned its ID for another one, the objects of neither pod are exact.
+func (a *announcements) addLocked(p *announcedPod, o announcedObject) {
+	if other := a.ids[o.id]; other != nil {
+		other.exact, p.exact = false, false
+		return
+	}
+	p.objects = append(p.objects, o)
+	a.ids[o.id] = p
 }
 
 // reached records a call after which an object has a state or a later one. The containers of a stopped
@@ -187,8 +210,31 @@ func (a *announcements) received(uid types.UID, e *runtimeapi.ContainerEventResp
 		outdated = outdated || found && state < o.least
 		o.least = max(o.least, state)
 	}
-	if !outdated {
+	p.noteUnknown(e)
+	switch {
+	case proto.Size(e) > maxAnnounced:
+		p.event = nil
+	case !outdated:
 		p.event = e
+	}
+}
+
+// noteUnknown adds the unknown objects of an event.
+func (p *announcedPod) noteUnknown(e *runtimeapi.ContainerEventResponse) {
+	note := func(id string) {
+		switch {
+		case slices.ContainsFunc(p.objects, func(o announcedObject) bool { return o.id == id }) || slices.Contains(p.unknown, id):
+		case len(p.unknown) == maxUnknown:
+			p.exact = false
+		default:
+			p.unknown = append(p.unknown, id)
+		}
+	}
+	if e.PodSandboxStatus != nil {
+		note(e.PodSandboxStatus.Id)
+	}
+	for _, c := range e.ContainersStatuses {
+		note(c.GetId())
 	}
 }
 
@@ -226,13 +272,14 @@ func (a *announcements) inspected(st *runtime.PodStatus, changed uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	p := a.pods[st.UID]
-	switch {
-	case p == nil && (changed != 0 || len(st.Sandboxes)+len(st.Containers) == 0):
-		return
-	case p == nil:
+	if p == nil {
+		if len(st.Sandboxes)+len(st.Containers) == 0 {
+			return
+		}
 		p = &announcedPod{uid: st.UID}
 		a.pods[st.UID] = p
-	case p.changed != changed:
+	}
+	if p.changed != changed { // also if the pod was forgotten during the inspection
 		p.exact = false
 		return
 	}
@@ -241,16 +288,16 @@ func (a *announcements) inspected(st *runtime.PodStatus, changed uint64) {
 		delete(a.pods, st.UID)
 		return
 	}
-	p.objects, p.sandbox, p.exact = make([]announcedObject, 0, len(st.Sandboxes)+len(st.Containers)), nil, true
+	p.objects, p.sandbox, p.exact, p.unknown = make([]announcedObject, 0, len(st.Sandboxes)+len(st.Containers)), nil, true, nil
 	for i := range st.Sandboxes {
 		s, state := &st.Sandboxes[i], progressUnknown
 		switch s.State {
 		case runtime.SandboxReady:
-			state, p.sandbox = progressCreated, s
+			state, p.sandbox = progressCreated, copied(s)
 		case runtime.SandboxNotReady:
 			state = progressExited
 		}
-		p.objects = append(p.objects, announcedObject{id: s.ID, least: state})
+		a.addLocked(p, announcedObject{id: s.ID, least: state})
 	}
 	for i := range st.Containers {
 		c, state := &st.Containers[i], progressUnknown
@@ -262,11 +309,15 @@ func (a *announcements) inspected(st *runtime.PodStatus, changed uint64) {
 		case runtime.ContainerExited:
 			state = progressExited
 		}
-		p.objects = append(p.objects, announcedObject{id: runtimeID(c.ID), sandbox: c.SandboxID, least: state})
+		a.addLocked(p, announcedObject{id: runtimeID(c.ID), sandbox: c.SandboxID, least: state})
 	}
-	for _, o := range p.objects {
-		a.ids[o.id] = p
-	}
+}
+
+// copied returns a copy of the status of a sandbox, whose owner may change it.
+func copied(s *runtime.SandboxStatus) *runtime.SandboxStatus {
+	out := *s
+	out.IPs = slices.Clone(s.IPs)
+	return &out
 }
 
 // sandboxInspected records the status of a sandbox that was created.
@@ -274,7 +325,7 @@ func (a *announcements) sandboxInspected(uid types.UID, s *runtime.SandboxStatus
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if p := a.pods[uid]; p != nil && s.State == runtime.SandboxReady {
-		p.sandbox = s
+		p.sandbox = copied(s)
 	}
 }
 
@@ -286,7 +337,7 @@ func (a *announcements) take(uid types.UID) (e *runtimeapi.ContainerEventRespons
 	defer a.mu.Unlock()
 	p := a.pods[uid]
 	switch {
-	case p == nil || !p.exact:
+	case p == nil || !p.exact || len(p.unknown) > 0:
 		return nil, nil, false
 	case len(p.objects) == 0:
 		delete(a.pods, uid)
@@ -296,12 +347,15 @@ func (a *announcements) take(uid types.UID) (e *runtimeapi.ContainerEventRespons
 	}
 	for i := range p.objects {
 		o := &p.objects[i]
-		if state, found := progressIn(p.event, o); !found || state == progressUnknown || state < o.least {
+		if state, found := progressIn(p.event, o); !found || state == progressUnknown || state < o.least || o.sandbox != "" && o.sandbox != p.event.PodSandboxStatus.GetId() {
 			return nil, nil, false
 		}
 	}
 	e, p.event = p.event, nil
-	return e, p.sandbox, true
+	if p.sandbox != nil {
+		ready = copied(p.sandbox)
+	}
+	return e, ready, true
 }
 
 // forgetLocked forgets the objects of a pod.
