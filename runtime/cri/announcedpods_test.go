@@ -82,6 +82,16 @@ func TestAPodThatWasForgottenDuringAnInspectionIsNotNew(t *testing.T) {
 	assert.False(t, takes(a))
 }
 
+// It is not known which of the changes during an inspection its result includes.
+func TestAChangeDuringAnInspectionNeedsAnother(t *testing.T) {
+	a := started()
+	changed := a.inspecting("u")
+	a.created("u", "c2", "s", nil)
+	a.inspected(&runtime.PodStatus{UID: "u", Sandboxes: []runtime.SandboxStatus{{ID: "s", State: runtime.SandboxReady}}, Containers: []runtime.ContainerStatus{{ID: "r://c", SandboxID: "s", State: runtime.ContainerRunning}}}, changed)
+	a.received("u", announcing("s", "c")) // from before the creation
+	assert.False(t, takes(a))
+}
+
 // A runtime that returns an ID twice does not make a pod miss the result of a call.
 func TestIDsOfTwoPods(t *testing.T) {
 	t.Run("created", func(t *testing.T) {
