@@ -74,7 +74,8 @@ type directTimes struct {
 
 	mu       sync.Mutex
 	set      map[types.UID]time.Time // passed to the source
-	exits    map[types.UID]time.Time // of the containers
+	exits    map[types.UID]time.Time // of the containers, that the test has observed
+	written  map[types.UID]time.Time // the first status with the exit
 	ended    map[types.UID]bool      // the final status is in the sink
 	accepted []time.Duration         // from set to SyncPod
 	synced   []time.Duration         // from set to the end of SyncPod
@@ -94,11 +95,15 @@ func (d *directTimes) stepped(i pipeline.StepInfo) {
 	}
 }
 
-// exit records the exit of a container.
+// exit records the exit of a container. A runtime in memory publishes the event before it calls the test, so that the status may be
+// written by then.
 func (d *directTimes) exit(uid types.UID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.exits[uid] = time.Now()
+	if _, ok := d.written[uid]; ok {
+		d.reported = append(d.reported, 0)
+	}
 }
 
 // UpdatePodStatus implements status.Sink.
@@ -107,9 +112,11 @@ func (d *directTimes) UpdatePodStatus(_ context.Context, pod *v1.Pod, s v1.PodSt
 	now := time.Now()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if at, ok := d.exits[pod.UID]; ok && s.ContainerStatuses[0].State.Terminated != nil {
-		d.reported = append(d.reported, now.Sub(at))
-		delete(d.exits, pod.UID)
+	if _, ok := d.written[pod.UID]; !ok && len(s.ContainerStatuses) > 0 && s.ContainerStatuses[0].State.Terminated != nil {
+		d.written[pod.UID] = now
+		if at, ok := d.exits[pod.UID]; ok {
+			d.reported = append(d.reported, now.Sub(at))
+		}
 	}
 	if status.Terminal(s.Phase) && !d.ended[pod.UID] { // delivery is at least once
 		d.ended[pod.UID] = true
@@ -178,7 +185,7 @@ func quantile(d []time.Duration, q float64) time.Duration {
 // directStarts passes count pods to an agent one by one, at a rate per second, and waits for their ends.
 func directStarts(tb testing.TB, newRuntime func(exited func(types.UID)) runtime.Runtime, rate, count int) *directTimes {
 	source := &requests{arrived: make(chan *v1.Pod, count), ended: make(chan types.UID, count)}
-	times := &directTimes{source: source, set: map[types.UID]time.Time{}, exits: map[types.UID]time.Time{}, ended: map[types.UID]bool{}, done: make(chan types.UID, count)}
+	times := &directTimes{source: source, set: map[types.UID]time.Time{}, exits: map[types.UID]time.Time{}, written: map[types.UID]time.Time{}, ended: map[types.UID]bool{}, done: make(chan types.UID, count)}
 	a, err := agent.New(agent.Config{
 		Runtime: newRuntime(times.exit), Sources: map[string]podsource.PodSource{podsource.APISource: podsource.Func(source.run)}, Sink: times,
 		Adjust: []agent.Adjust{{Pipeline: func(c *pipeline.Config) { c.Hooks.Stepped = times.stepped }}},
