@@ -34,7 +34,7 @@ func (l lister) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatu
 // announcedBytes is the size of an Announced.
 const announcedBytes = 64
 
-// inspection is the key of the *atomic.Bool in the context of an inspection that a call sets.
+// inspection is the key of the flag in the context of an inspection that a call sets.
 type inspection struct{}
 
 // inspects records that the inspection with this context makes calls. An inspection begins with a list of sandboxes.

@@ -143,7 +143,7 @@ func (w *world) inspect(ctx context.Context, uid types.UID, next runtime.Lister)
 	return st, err
 }
 
-// inspectionKey is the key of the *atomic.Bool in the context of an inspection that a call sets.
+// inspectionKey is the key of the flag in the context of an inspection that a call sets.
 type inspectionKey struct{}
 
 // inspects records that the inspection with this context makes calls.

@@ -80,13 +80,14 @@ func TestAnnouncedStatusesAreReplayed(t *testing.T) {
 // Whether an announced status is taken is that of the recording: an agent that would have it in a replay although the recorded one
 // read the pod would not find a change whose event was lost.
 func TestAnInspectionWithCallsIsReplayedWithCalls(t *testing.T) {
-	exit := false
-	r := open(t, recordNode(t, nodeConfig{latency: 20 * time.Millisecond, seed: 1, reads: true, loses: func(*runtimeapi.ContainerEventResponse) bool { return exit }}, func(n node) {
+	var exit atomic.Bool
+	r := open(t, recordNode(t, nodeConfig{latency: 20 * time.Millisecond, seed: 1, reads: true, loses: func(*runtimeapi.ContainerEventResponse) bool { return exit.Load() }}, func(n node) {
 		n.source.Set(pod("web", container("main", "nginx"), container("side", "nginx")))
 		time.Sleep(20 * time.Second)
-		exit = true
+		exit.Store(true)
 		require.NoError(n, n.fake.Exit("uid-web", "main", 3))
-		exit = false
+		time.Sleep(time.Millisecond)
+		exit.Store(false)
 		require.NoError(n, n.fake.Exit("uid-web", "side", 3))
 		time.Sleep(20 * time.Second)
 	}))

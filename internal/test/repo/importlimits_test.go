@@ -162,7 +162,7 @@ var importLimits = map[string]importLimit{
 	"sim":                               {max: 335, imports: "agent allocation allocation/admission cm/dra cm/state compose imagegc internal/pause internal/podspec internal/runonce pleg podsource podsource/manifest podworker podworker/pipeline prober runtime runtime/fake runtime/runtimetest sim/timeline status volume", allow: "testing"}, // no gRPC
 	"sim/cluster":                       {max: 300, imports: "compose eviction imagegc internal/podspec internal/runonce runtime runtime/cri/plan sim/timeline"},
 	"sim/cluster/trace":                 {max: 310, imports: "sim/cluster"},
-	"sim/record":                        {max: 430, imports: "agent internal/checkpoint internal/runonce podsource podworker podworker/pipeline prober runtime status volume"},
+	"sim/record":                        {max: 430, imports: "agent internal/checkpoint internal/runonce pleg podsource podworker podworker/pipeline prober runtime status volume"},
 	"sim/replay":                        {max: 470, imports: "agent compose internal/checkpoint internal/podspec pleg podsource podworker podworker/pipeline prober runtime runtime/cri runtime/cri/podconfig sim sim/record sim/timeline sim/virtualtime status", allow: "testing"},
 	"sim/simcri":                        {max: 460, imports: "runtime runtime/cri runtime/cri/fakecri runtime/fake sim", allow: "testing"},
 	"sim/study":                         {max: 290, imports: "sim/timeline"},
