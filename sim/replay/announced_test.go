@@ -77,28 +77,6 @@ func TestAnnouncedStatusesAreReplayed(t *testing.T) {
 	}
 }
 
-// Whether an announced status is taken is that of the recording: an agent that would have it in a replay although the recorded one
-// read the pod would not find a change whose event was lost.
-func TestAnInspectionWithCallsIsReplayedWithCalls(t *testing.T) {
-	var exit atomic.Bool
-	r := open(t, recordNode(t, nodeConfig{latency: 20 * time.Millisecond, seed: 1, reads: true, loses: func(*runtimeapi.ContainerEventResponse) bool { return exit.Load() }}, func(n node) {
-		n.source.Set(pod("web", container("main", "nginx"), container("side", "nginx")))
-		time.Sleep(20 * time.Second)
-		exit.Store(true)
-		require.NoError(n, n.fake.Exit("uid-web", "main", 3))
-		time.Sleep(time.Millisecond)
-		exit.Store(false)
-		require.NoError(n, n.fake.Exit("uid-web", "side", 3))
-		time.Sleep(20 * time.Second)
-	}))
-	for f := range r.Frames() {
-		require.Nil(t, f.Announced)
-	}
-	result, err := replay.Run(t.Context(), r, replay.Options{Tolerance: time.Second})
-	require.NoError(t, err)
-	assert.Nil(t, result.Divergence, "%v", result.Divergence)
-}
-
 func TestAnAnnouncedFrameOfAHostileRecordingIsHarmless(t *testing.T) {
 	header := record.Frame{Header: &record.Header{Start: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), File: 1}}
 	frames := []record.Frame{header, {At: time.Second, Event: &record.Event{Message: []byte(`{"podSandboxStatus":{"metadata":{"uid":"u"}},"containersStatuses":[{},{"id":"c"}]}`)}}}
