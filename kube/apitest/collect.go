@@ -3,6 +3,7 @@ package apitest
 import (
 	"maps"
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,8 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The garbage collector has no goroutine: each write does the work that it causes before it
-// is answered. stored and removed are called, without the lock, after each change.
+// Without Server.CollectionLatency, the garbage collector has no goroutine: each write does the
+// work that it causes before it is answered. stored and removed are called, without the lock,
+// after each change.
 
 // stored continues the deletion of an object that waits for its dependents or contents.
 func (s *Server) stored(k *kind, o object) {
@@ -19,6 +21,11 @@ func (s *Server) stored(k *kind, o object) {
 	if o.GetDeletionTimestamp() == nil || s.NoCollection {
 		return
 	}
+	s.collection(func() { s.continueDeletion(k, o) })
+}
+
+// continueDeletion does the work of controllers for an object that was marked for deletion.
+func (s *Server) continueDeletion(k *kind, o object) {
 	at := ref{k, keyOf(o)}
 	uid := o.GetUID()
 	if ns, ok := o.(*v1.Namespace); ok && finalizing(ns) {
@@ -50,6 +57,11 @@ func (s *Server) removed(k *kind, o object) {
 	if s.NoCollection {
 		return
 	}
+	s.collection(func() { s.afterRemoval(o) })
+}
+
+// afterRemoval does the work of controllers for an object that was removed.
+func (s *Server) afterRemoval(o object) {
 	uid := o.GetUID()
 	for _, d := range s.dependentsOf(uid) {
 		s.collect(d, uid)
@@ -57,6 +69,7 @@ func (s *Server) removed(k *kind, o object) {
 	for _, owner := range o.GetOwnerReferences() {
 		s.mu.Lock()
 		var waiting object
+		var k *kind
 		if at, ok := s.table.uidKeys[owner.UID]; ok {
 			if i := s.table.of(at.kind).all[at.key]; i != nil && i.object.GetDeletionTimestamp() != nil {
 				waiting = i.object
@@ -70,6 +83,45 @@ func (s *Server) removed(k *kind, o object) {
 	}
 	if o.GetNamespace() != "" {
 		s.finishNamespace(o.GetNamespace())
+	}
+}
+
+// A collection is work of the garbage collector that is due at a time.
+type collection struct {
+	at   time.Time
+	work func()
+}
+
+// collection does the work, or, with Server.CollectionLatency, does it later, in the order of the
+// calls. The goroutine ends when nothing is left to do.
+func (s *Server) collection(work func()) {
+	if s.CollectionLatency <= 0 {
+		work()
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.collections = append(s.collections, collection{time.Now().Add(s.CollectionLatency), work})
+	if len(s.collections) == 1 {
+		go s.collectLater()
+	}
+}
+
+// collectLater does the work that is due until there is none.
+func (s *Server) collectLater() {
+	for {
+		s.mu.Lock()
+		next := s.collections[0]
+		s.mu.Unlock()
+		time.Sleep(time.Until(next.at))
+		next.work()
+		s.mu.Lock()
+		s.collections = s.collections[1:]
+		done := len(s.collections) == 0
+		s.mu.Unlock()
+		if done {
+			return
+		}
 	}
 }
 

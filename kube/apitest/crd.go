@@ -2,8 +2,11 @@ package apitest
 
 import (
 	"encoding/json"
+	"maps"
+	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,19 +30,16 @@ type definition struct {
 	Versions []definedVersion `json:"versions"`
 
 	selectable []string
-	source     object    // the definition, as it is stored
-	extension  Extension // Server.Extension
+	source     object         // the definition, as it is stored
+	tree       map[string]any // of source; must not be changed
+	extension  Extension      // Server.Extension
 }
 
 // A definedVersion is a version of a custom resource.
 type definedVersion struct {
-	Name    string `json:"name"`
-	Served  bool   `json:"served"`
-	Storage bool   `json:"storage"`
-	Schema  struct {
-		OpenAPI *property       `json:"-"`
-		Raw     json.RawMessage `json:"openAPIV3Schema"`
-	} `json:"schema"`
+	Name         string `json:"name"`
+	Served       bool   `json:"served"`
+	Storage      bool   `json:"storage"`
 	Subresources struct {
 		Status *struct{} `json:"status"`
 		Scale  *struct {
@@ -51,6 +51,10 @@ type definedVersion struct {
 	SelectableFields []struct {
 		JSONPath string `json:"jsonPath"`
 	} `json:"selectableFields"`
+
+	schema map[string]any // part of definition.tree; nil: none
+	root   *property      // of schema
+	types  func() managedfields.TypeConverter
 }
 
 // crdResource is the resource of definitions.
@@ -61,23 +65,64 @@ func (s *Server) defined(k *kind, o object) {
 	if k.resource() != crdResource || o.GetDeletionTimestamp() != nil {
 		return
 	}
-	d, err := parseDefinition(o)
+	one, err := s.resourceOf(o)
 	if err != nil {
 		return // validated
 	}
-	d.extension = s.Extension
-	one := d.resource()
 	s.mu.Lock()
 	all := make(kinds, len(s.served)+1)
 	for gr, k := range s.kindsLocked() {
 		all[gr] = k
 	}
-	if old := all[one.resource()]; old == nil || old.crd != nil {
+	old := all[one.resource()]
+	if old == nil || old.crd != nil {
 		all[one.resource()] = one
 	}
 	s.serveLocked(all)
 	s.mu.Unlock()
+	s.dropManagers(old)
 	s.edit(ref{k, keyOf(o)}, establish)
+}
+
+// resourceOf returns the resource that a definition defines. If only the status of the
+// definition has changed, it shares what was made of its schemas.
+func (s *Server) resourceOf(o object) (*kind, error) {
+	t, err := treeOf(o)
+	if err != nil {
+		return nil, err
+	}
+	group, _, _ := unstructured.NestedString(t, "spec", "group")
+	plural, _, _ := unstructured.NestedString(t, "spec", "names", "plural")
+	s.mu.Lock()
+	old := s.kindsLocked()[schema.GroupResource{Group: group, Resource: plural}]
+	s.mu.Unlock()
+	if old != nil && old.crd != nil && sameMap(old.crd.tree["spec"], t["spec"]) {
+		one, d := *old, *old.crd
+		d.source, d.tree = o, t
+		one.crd = &d
+		return &one, nil
+	}
+	d, err := parseDefinition(o, t)
+	if err != nil {
+		return nil, err
+	}
+	d.extension = s.Extension
+	return d.resource(), nil
+}
+
+// treeOf returns the JSON tree of an object, which must not be changed.
+func treeOf(o object) (map[string]any, error) {
+	if u, ok := o.(*unstructured.Unstructured); ok {
+		return u.Object, nil
+	}
+	return tree(o)
+}
+
+// sameMap reports whether two values are the same map.
+func sameMap(a, b any) bool {
+	x, ok := a.(map[string]any)
+	y, also := b.(map[string]any)
+	return ok && also && reflect.ValueOf(x).Pointer() == reflect.ValueOf(y).Pointer()
 }
 
 // undefined stops serving a resource and deletes its objects.
@@ -85,17 +130,20 @@ func (s *Server) undefined(k *kind, o object) {
 	if k.resource() != crdResource {
 		return
 	}
-	d, err := parseDefinition(o)
+	t, err := treeOf(o)
 	if err != nil {
 		return
 	}
-	gr := schema.GroupResource{Group: d.Group, Resource: d.Names.Plural}
+	group, _, _ := unstructured.NestedString(t, "spec", "group")
+	plural, _, _ := unstructured.NestedString(t, "spec", "names", "plural")
+	gr := schema.GroupResource{Group: group, Resource: plural}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.served[gr] == nil || s.served[gr].crd == nil {
+	old := s.served[gr]
+	if old == nil || old.crd == nil {
+		s.mu.Unlock()
 		return
 	}
-	for _, i := range sorted(s.table.of(s.served[gr]).all, everything) {
+	for _, i := range sorted(s.table.of(old).all, everything) {
 		s.removeLocked(i)
 	}
 	all := make(kinds, len(s.served))
@@ -105,39 +153,60 @@ func (s *Server) undefined(k *kind, o object) {
 		}
 	}
 	s.serveLocked(all)
+	s.mu.Unlock()
+	s.dropManagers(old)
 }
 
-func parseDefinition(o object) (*definition, error) {
-	t, err := tree(o)
+// parseDefinition parses a definition, whose JSON tree is t. Of the schemas only the JSON tree
+// and the properties are kept, which share the parts that the tree shares.
+func parseDefinition(o object, t map[string]any) (*definition, error) {
+	spec, _ := t["spec"].(map[string]any)
+	header := maps.Clone(spec)
+	var schemas []map[string]any
+	if versions, ok := spec["versions"].([]any); ok {
+		without := make([]any, len(versions))
+		for i, v := range versions {
+			one, _ := v.(map[string]any)
+			found, _, _ := unstructured.NestedFieldNoCopy(one, "schema", "openAPIV3Schema")
+			of, _ := found.(map[string]any)
+			schemas = append(schemas, of)
+			one = maps.Clone(one)
+			delete(one, "schema")
+			without[i] = one
+		}
+		header["versions"] = without
+	}
+	data, err := json.Marshal(header)
 	if err != nil {
 		return nil, err
 	}
-	data, err := json.Marshal(t["spec"])
-	if err != nil {
-		return nil, err
-	}
-	d := &definition{source: o}
+	d := &definition{source: o, tree: t}
 	if err := json.Unmarshal(data, d); err != nil {
 		return nil, err
 	}
+	parser := propertyParser{}
 	for i := range d.Versions {
-		v := &d.Versions[i].Schema
-		if len(v.Raw) == 0 {
+		if schemas[i] == nil {
 			continue
 		}
-		v.OpenAPI = &property{}
-		if err := json.Unmarshal(v.Raw, v.OpenAPI); err != nil {
+		d.Versions[i].schema = schemas[i]
+		if d.Versions[i].root, err = parser.parse(schemas[i]); err != nil {
 			return nil, err
 		}
 	}
 	return d, nil
 }
 
-// model returns the schema of a version as a JSON tree.
+// model returns the schema of a version as a JSON tree, whose root and whose properties the
+// caller may change.
 func (d *definition) model(version string) map[string]any {
-	model := map[string]any{}
-	if v := d.version(version); v != nil && len(v.Schema.Raw) > 0 {
-		_ = json.Unmarshal(v.Schema.Raw, &model) // parsed before
+	v := d.version(version)
+	if v == nil || v.schema == nil {
+		return map[string]any{}
+	}
+	model := maps.Clone(v.schema)
+	if properties, ok := model["properties"].(map[string]any); ok {
+		model["properties"] = maps.Clone(properties)
 	}
 	return model
 }
@@ -151,7 +220,8 @@ func (d *definition) resource() *kind {
 	if k.singular == "" {
 		k.singular = strings.ToLower(k.kind)
 	}
-	for _, v := range d.Versions {
+	for i, v := range d.Versions {
+		d.Versions[i].types = sync.OnceValue(func() managedfields.TypeConverter { return mergeTypes(k, v.Name) })
 		if v.Storage {
 			k.versions = append([]string{v.Name}, k.versions...)
 		} else {
@@ -192,9 +262,9 @@ func (d *definition) scale(version string) scalePaths {
 	return scalePaths{path(v.Subresources.Scale.Replicas), path(v.Subresources.Scale.Status), path(v.Subresources.Scale.Selector)}
 }
 
-// types returns the types by which applied fields are merged: those of the schema, or,
+// mergeTypes returns the types by which applied fields are merged: those of the schema, or,
 // without a schema that the library can use, deduced ones.
-func (d *definition) types(k *kind, version string) managedfields.TypeConverter {
+func mergeTypes(k *kind, version string) managedfields.TypeConverter {
 	b := newModels("#/definitions/")
 	b.kind(k, version)
 	data, err := json.Marshal(b.definitions)
@@ -215,10 +285,10 @@ func (d *definition) types(k *kind, version string) managedfields.TypeConverter 
 func (d *definition) apply(r *request, o object) error {
 	u, ok := o.(*unstructured.Unstructured)
 	v := d.version(r.gvk.Version)
-	if !ok || v == nil || v.Schema.OpenAPI == nil {
+	if !ok || v == nil || v.root == nil {
 		return nil
 	}
-	unknown, errs := v.Schema.OpenAPI.applyRoot(u.Object)
+	unknown, errs := v.root.applyRoot(u.Object)
 	if err := r.unknownFields(unknown); err != nil {
 		return err
 	}

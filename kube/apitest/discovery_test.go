@@ -50,3 +50,32 @@ func definition(plural string) *unstructured.Unstructured {
 		},
 	}}
 }
+
+// TestDocumentsOfCustomResourcesHaveURLsOfTheirSchemas changes a definition and adds another of
+// the same group version: a client that keeps the document must notice.
+func TestDocumentsOfCustomResourcesHaveURLsOfTheirSchemas(t *testing.T) {
+	s := new(apitest.Server)
+	client := discovery.NewDiscoveryClientForConfigOrDie(s.RESTConfig())
+	seen := map[string]bool{}
+	url := func(path string) string {
+		paths, err := client.OpenAPIV3().Paths()
+		require.NoError(t, err)
+		return paths[path].ServerRelativeURL()
+	}
+	for _, generation := range []int64{1, 2} {
+		d := definition("widgets")
+		d.SetUID("one")
+		d.SetGeneration(generation)
+		s.Put(d)
+		seen[url("apis/example.com/v1")] = true
+	}
+	s.Put(definition("others"))
+	seen[url("apis/example.com/v1")] = true
+	assert.Len(t, seen, 3, seen)
+	assert.Equal(t, "/openapi/v3/api/v1", url("api/v1"))
+	paths, err := client.OpenAPIV3().Paths()
+	require.NoError(t, err)
+	data, err := paths["apis/example.com/v1"].Schema("application/json")
+	require.NoError(t, err)
+	assert.Contains(t, string(data), "com.example.v1.Widget")
+}

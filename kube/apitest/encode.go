@@ -109,6 +109,24 @@ func (e *encoding) drop() {
 	}
 }
 
+// largeForms is the size of encoded forms, in bytes, that are forgotten as soon as the object is replaced.
+const largeForms = 32 << 10
+
+// replaced forgets large forms of an object that is no longer stored.
+func (e *encoding) replaced() {
+	if !e.mu.TryLock() {
+		return
+	}
+	defer e.mu.Unlock()
+	size := 0
+	for i := range e.forms {
+		size += len(e.forms[i].data)
+	}
+	if size > largeForms {
+		e.forms = nil
+	}
+}
+
 // encoded returns an item in a form.
 func (s *Server) encoded(i *item, f format) ([]byte, error) {
 	return i.encoding.get(f, func() ([]byte, error) {

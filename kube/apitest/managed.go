@@ -3,6 +3,7 @@ package apitest
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -40,7 +41,10 @@ func (s *Server) manager(k *kind, gvk schema.GroupVersionKind, subresource strin
 	deduced := k.custom || k.scheme == nil
 	switch {
 	case k.crd != nil:
-		types = k.crd.types(k, gvk.Version)
+		types = managedfields.NewDeducedTypeConverter()
+		if v := k.crd.version(gvk.Version); v != nil {
+			types = v.types()
+		}
 	case deduced:
 		types = managedfields.NewDeducedTypeConverter()
 	default:
@@ -73,6 +77,13 @@ func (s *Server) manager(k *kind, gvk schema.GroupVersionKind, subresource strin
 	}
 	s.managers[at] = m
 	return m, nil
+}
+
+// dropManagers deletes the field managers of a resource that is not served any longer.
+func (s *Server) dropManagers(k *kind) {
+	s.managersMu.Lock()
+	defer s.managersMu.Unlock()
+	maps.DeleteFunc(s.managers, func(at managerKey, _ *managedfields.FieldManager) bool { return at.kind == k })
 }
 
 // A converter converts the versions of a kind for its field manager.

@@ -1,7 +1,9 @@
 package apitest
 
 import (
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -26,8 +28,9 @@ func (k kinds) openAPI(w http.ResponseWriter, r *http.Request) bool {
 		paths := map[string]any{}
 		for _, group := range k.groups() {
 			for _, v := range group.Versions {
-				at := pathOf(schema.GroupVersion{Group: group.Name, Version: v.Version})
-				paths[at] = map[string]any{"serverRelativeURL": "/openapi/v3/" + at}
+				gv := schema.GroupVersion{Group: group.Name, Version: v.Version}
+				at := pathOf(gv)
+				paths[at] = map[string]any{"serverRelativeURL": "/openapi/v3/" + at + k.revision(gv)}
 			}
 		}
 		found = map[string]any{"paths": paths}
@@ -59,6 +62,23 @@ func (k kinds) openAPI(w http.ResponseWriter, r *http.Request) bool {
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(data)
 	return true
+}
+
+// revision returns the query of the URL of a group version with custom resources, which changes
+// with their definitions: clients, such as MutatingAdmissionPolicies, keep a document as long
+// as its URL is the same.
+func (k kinds) revision(gv schema.GroupVersion) string {
+	sum, some := sha256.New(), false
+	for _, one := range k.sorted() {
+		if one.group == gv.Group && one.crd != nil && one.crd.serves(gv.Version) {
+			some = true
+			_, _ = fmt.Fprintln(sum, one.plural, one.crd.source.GetUID(), one.crd.source.GetGeneration())
+		}
+	}
+	if !some {
+		return ""
+	}
+	return fmt.Sprintf("?hash=%X", sum.Sum(nil))
 }
 
 // described returns the kinds whose types are known.

@@ -1,7 +1,6 @@
 package apitest
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,37 +12,29 @@ import (
 // A property is a node of the schema of a custom resource. Rules in CEL and the keywords
 // pattern, format, multipleOf, oneOf, anyOf, allOf and not are not evaluated.
 type property struct {
-	Type            string               `json:"type"`
-	Nullable        bool                 `json:"nullable"`
-	Properties      map[string]*property `json:"properties"`
-	Additional      *additional          `json:"additionalProperties"`
-	Items           *property            `json:"items"`
-	Required        []string             `json:"required"`
-	Enum            []any                `json:"enum"`
-	Default         any                  `json:"default"`
-	Minimum         *float64             `json:"minimum"`
-	Maximum         *float64             `json:"maximum"`
-	MinLength       *int                 `json:"minLength"`
-	MaxLength       *int                 `json:"maxLength"`
-	MinItems        *int                 `json:"minItems"`
-	MaxItems        *int                 `json:"maxItems"`
-	PreserveUnknown bool                 `json:"x-kubernetes-preserve-unknown-fields"`
-	IntOrString     bool                 `json:"x-kubernetes-int-or-string"`
-	Embedded        bool                 `json:"x-kubernetes-embedded-resource"`
+	Type            string
+	Nullable        bool
+	Properties      map[string]*property
+	Additional      *additional
+	Items           *property
+	Required        []string
+	Enum            []string // as fmt.Sprint formats the values
+	Default         any
+	Minimum         *float64
+	Maximum         *float64
+	MinLength       *int
+	MaxLength       *int
+	MinItems        *int
+	MaxItems        *int
+	PreserveUnknown bool
+	IntOrString     bool
+	Embedded        bool
 }
 
 // additional is the keyword additionalProperties: a schema or a boolean.
 type additional struct {
 	schema *property
 	any    bool
-}
-
-func (a *additional) UnmarshalJSON(data []byte) error {
-	if json.Unmarshal(data, &a.any) == nil {
-		return nil
-	}
-	a.schema = &property{}
-	return json.Unmarshal(data, a.schema)
 }
 
 // applyRoot sets defaults, prunes unknown fields, which it returns, and validates an
@@ -81,12 +72,8 @@ func (w *schemaWalk) value(p *property, value any, at *field.Path) {
 		}
 		return
 	}
-	if len(p.Enum) > 0 && !slices.ContainsFunc(p.Enum, func(e any) bool { return fmt.Sprint(e) == fmt.Sprint(value) }) {
-		var names []string
-		for _, e := range p.Enum {
-			names = append(names, fmt.Sprint(e))
-		}
-		w.errs = append(w.errs, field.NotSupported(at, value, names))
+	if len(p.Enum) > 0 && !slices.Contains(p.Enum, fmt.Sprint(value)) {
+		w.errs = append(w.errs, field.NotSupported(at, value, p.Enum))
 		return
 	}
 	ok := true
@@ -127,11 +114,11 @@ func (w *schemaWalk) value(p *property, value any, at *field.Path) {
 func (w *schemaWalk) object(p *property, o map[string]any, at *field.Path, header func(string) bool) {
 	for name, sub := range p.Properties {
 		if _, ok := o[name]; !ok && sub.Default != nil {
-			o[name] = runtime.DeepCopyJSONValue(integers(sub.Default))
+			o[name] = runtime.DeepCopyJSONValue(sub.Default)
 		} else if ok && o[name] == nil && !sub.Nullable {
 			delete(o, name)
 			if sub.Default != nil {
-				o[name] = runtime.DeepCopyJSONValue(integers(sub.Default))
+				o[name] = runtime.DeepCopyJSONValue(sub.Default)
 			}
 		}
 	}
@@ -182,23 +169,4 @@ func (w *schemaWalk) number(p *property, n float64, at *field.Path) {
 	if p.Maximum != nil && n > *p.Maximum {
 		w.invalid(at, n, fmt.Sprintf("%s in body should be less than or equal to %v", at, *p.Maximum))
 	}
-}
-
-// integers returns a JSON value with int64 for the numbers that are integers.
-func integers(value any) any {
-	switch v := value.(type) {
-	case float64:
-		if v == float64(int64(v)) {
-			return int64(v)
-		}
-	case map[string]any:
-		for name := range v {
-			v[name] = integers(v[name])
-		}
-	case []any:
-		for i := range v {
-			v[i] = integers(v[i])
-		}
-	}
-	return value
 }

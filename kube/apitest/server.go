@@ -60,6 +60,12 @@ type Server struct {
 	// wait for a controller.
 	NoCollection bool
 
+	// CollectionLatency is the time after which the work that NoCollection disables is done. In a
+	// cluster, controllers do it asynchronously, so that a client observes a dependent for a
+	// moment after the deletion of its owner. Zero: before the response to the request that
+	// causes it.
+	CollectionLatency time.Duration
+
 	// RemovalLatency is the time between the deletionTimestamp of a pod without a grace period
 	// and its removal. In a cluster it is that of a write to the store, and controllers often
 	// observe the pod in between. Zero: none.
@@ -96,6 +102,8 @@ type Server struct {
 	problem   error // of the fields above
 	calls     []Call
 	watches   map[*watcher]*objects
+
+	collections []collection // to be done; a goroutine runs if there are any
 
 	aggregated map[string]http.Handler // by group version; replaced, not changed
 

@@ -203,6 +203,9 @@ func (s *Server) logLocked(o *objects, e event) {
 	if n := len(o.log) - encodedHistory; n >= 0 && o.log[n].was != nil {
 		o.log[n].was.encoding.drop()
 	}
+	if e.was != nil {
+		e.was.encoding.replaced()
+	}
 	for w := range o.watchers {
 		w.deliverLocked(e)
 	}

@@ -155,6 +155,7 @@ func (s *Server) createObject(r *request, one object) (answer, error) {
 	if err := s.validated(r, nil, next); err != nil {
 		return answer{}, err
 	}
+	shareSchemas(r.kind, nil, next)
 	s.mu.Lock()
 	if err := s.admitNamespaceLocked(r, next); err != nil {
 		s.mu.Unlock()
@@ -337,6 +338,7 @@ func (s *Server) change(r *request, edit func(current object) (object, error)) (
 		if r.dryRun() {
 			return answer{object: next, code: http.StatusOK}, nil
 		}
+		shareSchemas(r.kind, was, next)
 		if done := s.commit(r.kind, was, next); done != nil {
 			return answer{item: done, code: http.StatusOK}, nil
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -131,7 +132,7 @@ func (r served) PortForward(ctx context.Context, uid types.UID, port int32, conn
 	return fmt.Errorf("hollow: connect to port %d of pod %s: connection refused", port, uid)
 }
 
-// serveHTTP answers requests until the client closes the connection.
+// serveHTTP answers requests with the text of the status until the client closes the connection.
 func serveHTTP(conn io.ReadWriter, e fake.Endpoint, started time.Time) error {
 	in := bufio.NewReader(conn)
 	for {
@@ -142,10 +143,12 @@ func serveHTTP(conn io.ReadWriter, e fake.Endpoint, started time.Time) error {
 		if _, err := io.Copy(io.Discard, req.Body); err != nil {
 			return err
 		}
-		resp := &http.Response{ProtoMajor: 1, ProtoMinor: 1, StatusCode: http.StatusOK, Request: req, Close: req.Close}
+		resp := &http.Response{ProtoMajor: 1, ProtoMinor: 1, StatusCode: http.StatusOK, Request: req, Close: req.Close, Header: http.Header{"Content-Type": {"text/plain"}}}
 		if !e.Ready(time.Since(started)) {
 			resp.StatusCode = http.StatusServiceUnavailable
 		}
+		text := http.StatusText(resp.StatusCode) + "\n" // so that a client that loses data notices
+		resp.Body, resp.ContentLength = io.NopCloser(strings.NewReader(text)), int64(len(text))
 		if err := resp.Write(conn); err != nil || req.Close {
 			return err
 		}

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/conversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/admission"
 	policymutating "k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
 	policyvalidating "k8s.io/apiserver/pkg/admission/plugin/policy/validating"
@@ -51,7 +50,7 @@ func Start(ctx context.Context, api *apitest.Server, cfg Config) (stop func(), e
 	ctx, cancel := context.WithCancel(ctx)
 	c := &chain{
 		api: api, schemas: newSchemas(), ips: &addresses{api: api, prefix: cfg.ServiceCIDR}, ports: &nodePorts{api},
-		printers: newPrinters(), converters: map[types.UID]converter{},
+		printers: newPrinters(), converters: map[string]converter{},
 	}
 	api.Admission, api.Extension = c, c
 	if cfg.Kubelet != nil {
@@ -99,7 +98,7 @@ type chain struct {
 	conversion *conversion.CRConverterFactory
 
 	mu         sync.Mutex
-	converters map[types.UID]converter // by definition
+	converters map[string]converter // by the name of the definition
 }
 
 // A plugin is what the four plugins need.

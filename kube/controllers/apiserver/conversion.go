@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/util/webhook"
 )
 
@@ -18,6 +19,7 @@ func newConverters(services webhook.ServiceResolver) (*conversion.CRConverterFac
 
 // A converter converts custom resources as of a generation of their definition.
 type converter struct {
+	definition types.UID
 	generation int64
 	runtime.ObjectConvertor
 }
@@ -26,8 +28,8 @@ type converter struct {
 func (c *chain) Convert(_ context.Context, d, o runtime.Object, version schema.GroupVersion) (runtime.Object, error) {
 	meta := d.(metav1.Object)
 	c.mu.Lock()
-	known := c.converters[meta.GetUID()]
-	if known.generation != meta.GetGeneration() || known.ObjectConvertor == nil {
+	known := c.converters[meta.GetName()]
+	if known.definition != meta.GetUID() || known.generation != meta.GetGeneration() || known.ObjectConvertor == nil {
 		parsed, err := definition(d)
 		if err != nil {
 			c.mu.Unlock()
@@ -39,8 +41,8 @@ func (c *chain) Convert(_ context.Context, d, o runtime.Object, version schema.G
 			c.mu.Unlock()
 			return nil, err
 		}
-		known = converter{meta.GetGeneration(), safe}
-		c.converters[meta.GetUID()] = known
+		known = converter{meta.GetUID(), meta.GetGeneration(), safe}
+		c.converters[meta.GetName()] = known
 	}
 	c.mu.Unlock()
 	return known.ConvertToVersion(o, version)

@@ -26,6 +26,7 @@ import (
 
 // A validator has the strategies of one version, as of a generation of the definition.
 type validator struct {
+	definition     types.UID
 	generation     int64
 	object, status rest.RESTUpdateStrategy
 }
@@ -39,11 +40,8 @@ type schemas struct {
 	known map[version]*validator
 }
 
-// A version is a version of the custom resource that the definition with a UID defines.
-type version struct {
-	definition types.UID
-	name       string
-}
+// A version is a version of the custom resource that the definition with a name defines.
+type version struct{ definition, name string }
 
 func newSchemas() *schemas {
 	s := &schemas{scheme: runtime.NewScheme(), known: map[version]*validator{}}
@@ -152,10 +150,10 @@ func (s *schemas) strategy(a *apitest.Attempt) (rest.RESTUpdateStrategy, error) 
 // validator returns the validator for the version of a write.
 func (s *schemas) validator(a *apitest.Attempt) (*validator, error) {
 	meta := a.Definition.(metav1.Object)
-	key := version{meta.GetUID(), a.Kind.Version}
+	key := version{meta.GetName(), a.Kind.Version}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if v := s.known[key]; v != nil && v.generation == meta.GetGeneration() {
+	if v := s.known[key]; v != nil && v.definition == meta.GetUID() && v.generation == meta.GetGeneration() {
 		return v, nil
 	}
 	d, err := definition(a.Definition)
@@ -167,7 +165,7 @@ func (s *schemas) validator(a *apitest.Attempt) (*validator, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.generation = meta.GetGeneration()
+	v.definition, v.generation = meta.GetUID(), meta.GetGeneration()
 	s.known[key] = v
 	return v, nil
 }
@@ -185,7 +183,7 @@ func newValidator(d *apiextensionsv1.CustomResourceDefinition, a *apitest.Attemp
 	if err := apiextensionsv1.Convert_v1_CustomResourceValidation_To_apiextensions_CustomResourceValidation(given, all, nil); err != nil {
 		return nil, err
 	}
-	whole, _, err := apivalidation.NewSchemaValidator(all.OpenAPIV3Schema)
+	_, form, err := apivalidation.NewSchemaValidator(all.OpenAPIV3Schema)
 	if err != nil {
 		return nil, err
 	}
@@ -193,6 +191,10 @@ func newValidator(d *apiextensionsv1.CustomResourceDefinition, a *apitest.Attemp
 	if err != nil {
 		return nil, err
 	}
+	equal := newSharer()
+	equal.share(form)
+	equal.share(tree)
+	whole := apivalidation.NewSchemaValidatorFromOpenAPI(form)
 	subresources, err := apihelpers.GetSubresourcesForVersion(d, a.Kind.Version)
 	if err != nil {
 		return nil, err
@@ -202,10 +204,8 @@ func newValidator(d *apiextensionsv1.CustomResourceDefinition, a *apitest.Attemp
 	var scale *apiextensions.CustomResourceSubresourceScale
 	if subresources != nil && subresources.Status != nil {
 		status = &apiextensions.CustomResourceSubresourceStatus{}
-		if schema, ok := all.OpenAPIV3Schema.Properties["status"]; ok {
-			if part, _, err = apivalidation.NewSchemaValidator(&schema); err != nil {
-				return nil, err
-			}
+		if schema, ok := form.Properties["status"]; ok {
+			part = apivalidation.NewSchemaValidatorFromOpenAPI(&schema)
 		}
 	}
 	if subresources != nil && subresources.Scale != nil {

@@ -25,7 +25,7 @@ import (
 // apiFlags are the flags of kube-apiserver that have an effect.
 var apiFlags = []string{
 	"bind-address", "secure-port", "cert-dir", "tls-cert-file", "tls-private-key-file", "client-ca-file", "service-cluster-ip-range",
-	"authorization-mode", "service-account-signing-key-file", "service-account-issuer",
+	"authorization-mode", "service-account-signing-key-file", "service-account-issuer", "garbage-collection",
 }
 
 const apiHelp = `  --bind-address=ADDRESS            default 127.0.0.1
@@ -38,6 +38,7 @@ const apiHelp = `  --bind-address=ADDRESS            default 127.0.0.1
   --authorization-mode=MODES        RBAC authorizes requests; other modes permit everything
   --service-account-signing-key-file=FILE   of the tokens of ServiceAccounts
   --service-account-issuer=URL      likewise
+  --garbage-collection=MODE         async, sync or off: see "testcluster up --help"; default off, as in an envtest
 Other flags of kube-apiserver are accepted and have no effect.
 `
 
@@ -51,10 +52,23 @@ const (
 // removalLatency is the latency of a kube-apiserver with etcd.
 const removalLatency = 5 * time.Millisecond
 
-// newServer returns a server, to be started with [apiserver.Start]. collect is whether it does the
-// work of the garbage collector and the namespace controller.
-func newServer(collect bool) *apitest.Server {
-	return &apitest.Server{RequireNamespaces: true, NoRecord: true, NoCollection: !collect, History: history, RemovalLatency: removalLatency}
+// collectionLatency is that of the garbage collector and the namespace controller in a cluster.
+const collectionLatency = 20 * time.Millisecond
+
+// newServer returns a server, to be started with [apiserver.Start]. collection is when it does the
+// work of the garbage collector and the namespace controller: async, sync or off.
+func newServer(collection string) (*apitest.Server, error) {
+	api := &apitest.Server{RequireNamespaces: true, NoRecord: true, History: history, RemovalLatency: removalLatency}
+	switch collection {
+	case "async":
+		api.CollectionLatency = collectionLatency
+	case "sync":
+	case "off":
+		api.NoCollection = true
+	default:
+		return nil, fmt.Errorf("--garbage-collection=%s: want async, sync or off", collection)
+	}
+	return api, nil
 }
 
 // serveAPI serves an API server with the flags that an envtest passes to kube-apiserver.
@@ -70,6 +84,10 @@ func serveAPI(ctx context.Context, args []string, out, log io.Writer) error {
 	if err != nil {
 		return err
 	}
+	api, err := newServer(cmp.Or(values["garbage-collection"], "off"))
+	if err != nil {
+		return err
+	}
 	config, err := tlsConfig(values)
 	if err != nil {
 		return err
@@ -80,7 +98,6 @@ func serveAPI(ctx context.Context, args []string, out, log io.Writer) error {
 		return fmt.Errorf("%w: choose another port with --secure-port", err)
 	}
 	debug.SetGCPercent(gcPercent)
-	api := newServer(false)
 	stop, err := apiserver.Start(ctx, api, cfg)
 	if err != nil {
 		return err

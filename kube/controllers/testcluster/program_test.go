@@ -76,6 +76,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		"want assets, up or help":               {"testcluster", "down"},
 		"--nodes is negative":                   {"testcluster", "up", "--nodes=-1"},
 		`unexpected argument "x"`:               {"testcluster", "up", "x"},
+		"want async, sync or off":               {"testcluster", "up", "--garbage-collection=never"},
 		"set --address":                         {"testcluster", "up", "--address=256.0.0.1:1"},
 		"--kubeconfig: ":                        {"testcluster", "up", "--kubeconfig=/dev/null/x"},
 		"is not a URL such as":                  {"etcd"},

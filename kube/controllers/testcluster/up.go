@@ -32,6 +32,7 @@ type options struct {
 	controllers bool
 	address     string
 	kubeconfig  string
+	collection  string
 	duration    time.Duration
 }
 
@@ -43,6 +44,8 @@ func parseUp(args []string, out io.Writer) (options, error) {
 	flags.BoolVar(&o.controllers, "controllers", false, "run the controllers of kube-controller-manager, and kube-scheduler")
 	flags.StringVar(&o.address, "address", "127.0.0.1:0", "`address` of the API server; everyone who reaches it can change everything")
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "`file` to write; default: one in a temporary directory, which is removed at the end")
+	flags.StringVar(&o.collection, "garbage-collection", "", "`mode`: when dependents of deleted objects and the contents of namespaces are deleted: "+
+		"async, as in a cluster; sync, before the response; off, not at all. Default: async; with --controllers off, because they do it")
 	flags.DurationVar(&o.duration, "for", 0, "`time` after which the cluster ends; default: when it is interrupted")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -52,6 +55,11 @@ func parseUp(args []string, out io.Writer) (options, error) {
 		return o, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	case o.nodes < 0:
 		return o, errors.New("--nodes is negative")
+	case o.collection != "":
+	case o.controllers:
+		o.collection = "off"
+	default:
+		o.collection = "async"
 	}
 	return o, nil
 }
@@ -93,7 +101,10 @@ func up(ctx context.Context, args []string, out, log io.Writer) error {
 func runCluster(ctx context.Context, o options, listener net.Listener, begun time.Time, out, log io.Writer) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	api := newServer(!o.controllers)
+	api, err := newServer(o.collection)
+	if err != nil {
+		return err
+	}
 	config := api.RESTConfig()
 	config.QPS = -1
 	nodes, kubelets, err := newNodes(config, o, log)
