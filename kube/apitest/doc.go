@@ -36,7 +36,9 @@
 // All methods are safe for concurrent use. There is no network and no goroutine without a
 // request, so that it can be used in a synctest bubble; httptest.NewServer adds a network.
 // Garbage collection and the deletion of namespaces are part of the request that causes
-// them, unless [Server].NoCollection leaves them to controllers: when it is answered, they are done, except for pods that their node must terminate.
+// them: when it is answered, they are done, except for pods that their node must terminate.
+// [Server].CollectionLatency does them later, on a goroutine that ends when nothing is left to
+// do, and NoCollection leaves them to controllers.
 //
 // # Guarantees and limits
 //

@@ -71,16 +71,36 @@ func Start(ctx context.Context, api *apitest.Server, cfg Config) (stop func(), e
 		cancel()
 		factory.Shutdown()
 	})
+	// The plugins begin when their informers have synchronized: they look for that once, and
+	// then every 100 ms.
+	if err := started(ctx, factory); err != nil {
+		stop()
+		return nil, err
+	}
+	for _, p := range c.plugins {
+		if err := p.ValidateInitialization(); err != nil {
+			stop()
+			return nil, fmt.Errorf("apiserver: %w", err)
+		}
+	}
+	if err := started(ctx, factory); err != nil {
+		stop()
+		return nil, err
+	}
+	return stop, nil
+}
+
+// started starts the informers of a factory and waits until they have synchronized.
+func started(ctx context.Context, factory informers.SharedInformerFactory) error {
 	factory.Start(ctx.Done())
 	wait, done := context.WithTimeout(ctx, syncTimeout)
 	defer done()
 	for kind, synced := range factory.WaitForCacheSync(wait.Done()) {
 		if !synced {
-			stop()
-			return nil, fmt.Errorf("apiserver: the informer of %v has not synchronized within %v", kind, syncTimeout)
+			return fmt.Errorf("apiserver: the informer of %v has not synchronized within %v", kind, syncTimeout)
 		}
 	}
-	return stop, nil
+	return nil
 }
 
 // A chain is the admission of kube-apiserver, and the extension of the server.
@@ -91,6 +111,7 @@ type chain struct {
 	schemas    *schemas
 	ips        *addresses
 	ports      *nodePorts
+	plugins    []plugin
 	mutating   []admission.MutationInterface   // in the order of kube-apiserver
 	validating []admission.ValidationInterface // likewise
 	strategies map[string]rest.RESTUpdateStrategy
@@ -112,7 +133,7 @@ type plugin interface {
 	ValidateInitialization() error
 }
 
-// build constructs the plugins with clients of api.
+// build constructs the plugins with clients of api, and the informers that they need.
 func (c *chain) build(ctx context.Context, api *apitest.Server) (informers.SharedInformerFactory, error) {
 	config := api.RESTConfig()
 	config.QPS, config.UserAgent = -1, "kube-apiserver"
@@ -149,22 +170,28 @@ func (c *chain) build(ctx context.Context, api *apitest.Server) (informers.Share
 	policyM.InspectFeatureGates(feature.DefaultFeatureGate)
 	hookM.InspectFeatureGates(feature.DefaultFeatureGate)
 	hookV.InspectFeatureGates(feature.DefaultFeatureGate)
-	services := newServices(factory)
+	services := services{api}
 	if c.conversion, err = newConverters(services); err != nil {
 		return nil, err
 	}
 	c.strategies = newStrategies(clients)
 	hookM.SetServiceResolver(services)
 	hookV.SetServiceResolver(services)
-	for _, p := range []plugin{policyM, hookM, policyV, hookV} {
+	factory.Core().V1().Namespaces().Informer()
+	configurations := factory.Admissionregistration().V1()
+	configurations.MutatingAdmissionPolicies().Informer()
+	configurations.MutatingAdmissionPolicyBindings().Informer()
+	configurations.MutatingWebhookConfigurations().Informer()
+	configurations.ValidatingAdmissionPolicies().Informer()
+	configurations.ValidatingAdmissionPolicyBindings().Informer()
+	configurations.ValidatingWebhookConfigurations().Informer()
+	c.plugins = []plugin{policyM, hookM, policyV, hookV}
+	for _, p := range c.plugins {
 		p.SetExternalKubeClientSet(clients)
 		p.SetExternalKubeInformerFactory(factory)
 		p.SetDrainedNotification(ctx.Done())
 		p.SetUnconditionalAuthorizer(allowed{})
 		p.SetExcludedAdmissionResources(reviews)
-		if err := p.ValidateInitialization(); err != nil {
-			return nil, fmt.Errorf("apiserver: %w", err)
-		}
 	}
 	c.mutating = []admission.MutationInterface{policyM, hookM}
 	c.validating = []admission.ValidationInterface{policyV, hookV}

@@ -11,32 +11,62 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/util/proxy"
-	"k8s.io/client-go/informers"
 	corelisters "k8s.io/client-go/listers/core/v1"
-	discoverylisters "k8s.io/client-go/listers/discovery/v1"
 
 	"github.com/kubeparts/kubeparts/kube/apitest"
 )
 
 // services resolves the service of a webhook to one of its endpoints, as kube-apiserver with
-// --enable-aggregator-routing does.
-type services struct {
-	services corelisters.ServiceLister
-	slices   discoverylisters.EndpointSliceLister
-}
-
-func newServices(factory informers.SharedInformerFactory) *services {
-	return &services{factory.Core().V1().Services().Lister(), factory.Discovery().V1().EndpointSlices().Lister()}
-}
+// --enable-aggregator-routing does. It reads the objects of the server: informers would have a
+// copy of each.
+type services struct{ api *apitest.Server }
 
 // ResolveEndpoint implements webhook.ServiceResolver.
-func (s *services) ResolveEndpoint(namespace, name string, port int32) (*url.URL, error) {
-	return proxy.ResolveEndpoint(s.services, s, namespace, name, port)
+func (s services) ResolveEndpoint(namespace, name string, port int32) (*url.URL, error) {
+	return proxy.ResolveEndpoint(s, s, namespace, name, port)
+}
+
+// List implements corelisters.ServiceLister.
+func (s services) List(selector labels.Selector) ([]*v1.Service, error) {
+	return s.Services("").List(selector)
+}
+
+// Services implements corelisters.ServiceLister.
+func (s services) Services(namespace string) corelisters.ServiceNamespaceLister {
+	return namespacedServices{s.api, namespace}
 }
 
 // GetEndpointSlices implements proxy.EndpointSliceGetter.
-func (s *services) GetEndpointSlices(namespace, name string) ([]*discoveryv1.EndpointSlice, error) {
-	return s.slices.EndpointSlices(namespace).List(labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: name}))
+func (s services) GetEndpointSlices(namespace, name string) ([]*discoveryv1.EndpointSlice, error) {
+	var out []*discoveryv1.EndpointSlice
+	for _, o := range s.api.List("endpointslices.discovery.k8s.io") {
+		if slice := o.(*discoveryv1.EndpointSlice); slice.Namespace == namespace && slice.Labels[discoveryv1.LabelServiceName] == name {
+			out = append(out, slice)
+		}
+	}
+	return out, nil
+}
+
+// namespacedServices are the Services of a namespace; "" means all.
+type namespacedServices struct {
+	api       *apitest.Server
+	namespace string
+}
+
+// List implements corelisters.ServiceNamespaceLister.
+func (s namespacedServices) List(selector labels.Selector) ([]*v1.Service, error) {
+	var out []*v1.Service
+	for _, o := range s.api.List("services") {
+		if one := o.(*v1.Service); (s.namespace == "" || s.namespace == one.Namespace) && selector.Matches(labels.Set(one.Labels)) {
+			out = append(out, one)
+		}
+	}
+	return out, nil
+}
+
+// Get implements corelisters.ServiceNamespaceLister.
+func (s namespacedServices) Get(name string) (*v1.Service, error) {
+	return got[*v1.Service](accounts{s.api}, "", "services", s.namespace, name)
 }
 
 // addresses assigns the cluster IPs of Services.
