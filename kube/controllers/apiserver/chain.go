@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/pkg/printers"
 
 	"github.com/kubeparts/kubeparts/kube/apitest"
@@ -77,6 +78,7 @@ func Start(ctx context.Context, api *apitest.Server, cfg Config) (stop func(), e
 		stop()
 		return nil, err
 	}
+	cache.WaitFor(ctx, "", c.observed...)
 	for _, p := range c.plugins {
 		if err := p.ValidateInitialization(); err != nil {
 			stop()
@@ -112,6 +114,7 @@ type chain struct {
 	ips        *addresses
 	ports      *nodePorts
 	plugins    []plugin
+	observed   []cache.DoneChecker             // the configurations of webhooks that exist
 	mutating   []admission.MutationInterface   // in the order of kube-apiserver
 	validating []admission.ValidationInterface // likewise
 	strategies map[string]rest.RESTUpdateStrategy
@@ -151,15 +154,7 @@ func (c *chain) build(ctx context.Context, api *apitest.Server) (informers.Share
 	if err != nil {
 		return nil, err
 	}
-	hookM, err := mutating.NewMutatingWebhook(nil)
-	if err != nil {
-		return nil, err
-	}
 	policyV, err := policyvalidating.NewPlugin(nil)
-	if err != nil {
-		return nil, err
-	}
-	hookV, err := validating.NewValidatingAdmissionWebhook(nil)
 	if err != nil {
 		return nil, err
 	}
@@ -168,31 +163,59 @@ func (c *chain) build(ctx context.Context, api *apitest.Server) (informers.Share
 	policyM.SetDynamicClient(dynamics)
 	policyV.SetDynamicClient(dynamics)
 	policyM.InspectFeatureGates(feature.DefaultFeatureGate)
-	hookM.InspectFeatureGates(feature.DefaultFeatureGate)
-	hookV.InspectFeatureGates(feature.DefaultFeatureGate)
 	services := services{api}
 	if c.conversion, err = newConverters(services); err != nil {
 		return nil, err
 	}
 	c.strategies = newStrategies(clients)
-	hookM.SetServiceResolver(services)
-	hookV.SetServiceResolver(services)
 	factory.Core().V1().Namespaces().Informer()
 	configurations := factory.Admissionregistration().V1()
 	configurations.MutatingAdmissionPolicies().Informer()
 	configurations.MutatingAdmissionPolicyBindings().Informer()
-	configurations.MutatingWebhookConfigurations().Informer()
 	configurations.ValidatingAdmissionPolicies().Informer()
 	configurations.ValidatingAdmissionPolicyBindings().Informer()
-	configurations.ValidatingWebhookConfigurations().Informer()
-	c.plugins = []plugin{policyM, hookM, policyV, hookV}
-	for _, p := range c.plugins {
+	give := func(p plugin) {
 		p.SetExternalKubeClientSet(clients)
 		p.SetExternalKubeInformerFactory(factory)
 		p.SetDrainedNotification(ctx.Done())
 		p.SetUnconditionalAuthorizer(allowed{})
 		p.SetExcludedAdmissionResources(reviews)
 	}
+	c.plugins = []plugin{policyM, policyV}
+	for _, p := range c.plugins {
+		give(p)
+	}
+	hookM := &deferredMutation[*mutating.Plugin]{}
+	hookM.make = func() (*mutating.Plugin, error) {
+		p, err := mutating.NewMutatingWebhook(nil)
+		if err != nil {
+			return nil, err
+		}
+		p.InspectFeatureGates(feature.DefaultFeatureGate)
+		p.SetServiceResolver(services)
+		give(p)
+		return p, p.ValidateInitialization()
+	}
+	hookV := &deferredValidation[*validating.Plugin]{}
+	hookV.make = func() (*validating.Plugin, error) {
+		p, err := validating.NewValidatingAdmissionWebhook(nil)
+		if err != nil {
+			return nil, err
+		}
+		p.InspectFeatureGates(feature.DefaultFeatureGate)
+		p.SetServiceResolver(services)
+		give(p)
+		return p, p.ValidateInitialization()
+	}
+	observedM, err := hookM.observe(configurations.MutatingWebhookConfigurations().Informer())
+	if err != nil {
+		return nil, err
+	}
+	observedV, err := hookV.observe(configurations.ValidatingWebhookConfigurations().Informer())
+	if err != nil {
+		return nil, err
+	}
+	c.observed = []cache.DoneChecker{observedM, observedV}
 	c.mutating = []admission.MutationInterface{policyM, hookM}
 	c.validating = []admission.ValidationInterface{policyV, hookV}
 	return factory, nil
