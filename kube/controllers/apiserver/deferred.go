@@ -36,7 +36,7 @@ func (d *deferred[P]) observe(configurations cache.SharedIndexInformer) (cache.D
 	return handle.HasSyncedChecker(), nil
 }
 
-// Handles implements admission.Interface.
+// Handles reports whether the plugin is called: not before it is made.
 func (d *deferred[P]) Handles(operation admission.Operation) bool {
 	p := d.plugin.Load()
 	return p != nil && (*p).Handles(operation)
