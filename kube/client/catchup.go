@@ -22,6 +22,7 @@ func (s *Statuses) Run(ctx context.Context) error {
 	}
 	for ctx.Err() == nil {
 		changed := s.cfg.Pods.next()
+		s.dropResponses()
 		next := s.catchUpAll(ctx)
 		var later <-chan time.Time
 		if !next.IsZero() {

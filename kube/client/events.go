@@ -69,7 +69,7 @@ func (h EventsHooks) Join(others ...EventsHooks) EventsHooks {
 type Events struct {
 	cfg        EventsConfig
 	ran        atomic.Bool // Run was called
-	queue      chan queued
+	queue      *eventQueue
 	correlator *record.EventCorrelator // used by Run and Flush only
 	named      int64                   // nanosecond in the name of the last event
 	pending    *pendingEvent           // being written when Run or Flush returned
@@ -112,16 +112,14 @@ func NewEvents(cfg EventsConfig) (*Events, error) {
 	cfg.Logger = quiet(cfg.Logger)
 	return &Events{
 		cfg:        cfg,
-		queue:      make(chan queued, or(cfg.Queue, 1000)),
+		queue:      newEventQueue(or(cfg.Queue, 1000)),
 		correlator: record.NewEventCorrelatorWithOptions(record.CorrelatorOptions{}),
 	}, nil
 }
 
 // Record queues an event. It does not block and is safe for concurrent use.
 func (e *Events) Record(event runtime.Event) {
-	select {
-	case e.queue <- queued{event, time.Now()}:
-	default:
+	if !e.queue.push(queued{event, time.Now()}) {
 		e.dropped(event, errors.New("client: event queue is full"))
 	}
 }
@@ -133,10 +131,13 @@ func (e *Events) Run(ctx context.Context) error {
 		return errors.New("client: Events.Run was called before")
 	}
 	for ctx.Err() == nil { // another event would replace the pending one
+		if q, ok := e.queue.pop(); ok {
+			e.write(ctx, q)
+			continue
+		}
 		select {
 		case <-ctx.Done():
-		case q := <-e.queue:
-			e.write(ctx, q)
+		case <-e.queue.ready:
 		}
 	}
 	return nil
@@ -151,14 +152,13 @@ func (e *Events) Flush(ctx context.Context) error {
 			e.deliver(ctx, *pending)
 			continue
 		}
-		select {
-		case q := <-e.queue:
-			e.write(ctx, q)
-		default:
+		q, ok := e.queue.pop()
+		if !ok {
 			return nil
 		}
+		e.write(ctx, q)
 	}
-	waiting := len(e.queue)
+	waiting := e.queue.len()
 	if e.pending != nil {
 		waiting++
 	}

@@ -118,6 +118,7 @@ func (f *Feed) replace(list []*v1.Pod) {
 	gone := f.pods
 	f.pods, f.byNode, f.synced = make(map[types.UID]*v1.Pod, len(list)), map[string]map[types.UID]*v1.Pod{}, true
 	for _, pod := range list {
+		share(pod, gone[pod.UID])
 		f.addLocked(pod)
 		delete(gone, pod.UID)
 	}
@@ -157,7 +158,9 @@ func (f *Feed) drop(pod *v1.Pod) {
 
 // addLocked adds or replaces a pod. A pod that was not bound may be bound now.
 func (f *Feed) addLocked(pod *v1.Pod) {
-	if was := f.pods[pod.UID]; was != nil && was.Spec.NodeName != pod.Spec.NodeName {
+	was := f.pods[pod.UID]
+	share(pod, was)
+	if was != nil && was.Spec.NodeName != pod.Spec.NodeName {
 		f.removeLocked(pod.UID)
 	}
 	f.pods[pod.UID] = pod

@@ -33,7 +33,8 @@ type following[T metav1.Object] struct {
 	retry     <-chan struct{} // ends the backoff; may be nil
 }
 
-// A store receives the objects of a following, from one goroutine. It must not modify them.
+// A store receives the objects of a following, which were just read, from one goroutine. Afterwards
+// they are shared and must not be modified.
 type store[T any] interface {
 	replace([]T) // all objects
 	put(T)       // added, or changed

@@ -65,9 +65,11 @@ func (p *Pods) current() (set []*v1.Pod, synced bool, changed <-chan struct{}) {
 func (p *Pods) replace(list []*v1.Pod) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	was := p.byUID
 	p.byName = make(map[types.NamespacedName]*v1.Pod, len(list))
 	p.byUID = make(map[types.UID]*v1.Pod, len(list))
 	for _, pod := range list {
+		p.shareLocked(pod, was[pod.UID])
 		p.putLocked(pod)
 	}
 	p.synced = true
@@ -78,8 +80,16 @@ func (p *Pods) replace(list []*v1.Pod) {
 func (p *Pods) put(pod *v1.Pod) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.shareLocked(pod, p.byUID[pod.UID])
 	p.putLocked(pod)
 	p.changedLocked()
+}
+
+// shareLocked shares the memory of two versions of a pod, unless the Feed has done so.
+func (p *Pods) shareLocked(pod, was *v1.Pod) {
+	if p.cfg.Feed == nil {
+		share(pod, was)
+	}
 }
 
 func (p *Pods) putLocked(pod *v1.Pod) {

@@ -82,9 +82,10 @@ type Statuses struct {
 	cfg StatusesConfig
 	ran atomic.Bool // Run was called
 
-	mu    sync.Mutex // guards the fields below
-	pods  map[types.UID]*podStatus
-	dirty chan struct{} // capacity 1; wakes Run
+	mu       sync.Mutex // guards the fields below
+	pods     map[types.UID]*podStatus
+	answered map[types.UID]struct{} // pods, except static ones, with a podStatus.response
+	dirty    chan struct{}          // capacity 1; wakes Run
 }
 
 // A podStatus is the last status of a pod.
@@ -98,8 +99,8 @@ type podStatus struct {
 	pod    *v1.Pod      // as passed to the sink: the static pod, not its mirror
 	status v1.PodStatus // as last passed to the sink
 
-	// response is the last response of the API server, which may be newer than the pod of
-	// the watch. It has metadata and status only.
+	// response is the last response of the API server, while it is newer than the pod of the
+	// watch. It has metadata and status only.
 	response *v1.Pod
 
 	callerRetries bool      // the last write has failed and is retried by its caller
@@ -127,7 +128,7 @@ func NewStatuses(cfg StatusesConfig) (*Statuses, error) {
 	if cfg.Record == nil {
 		cfg.Record = func(runtime.Event) {}
 	}
-	return &Statuses{cfg: cfg, pods: map[types.UID]*podStatus{}, dirty: make(chan struct{}, 1)}, nil
+	return &Statuses{cfg: cfg, pods: map[types.UID]*podStatus{}, answered: map[types.UID]struct{}{}, dirty: make(chan struct{}, 1)}, nil
 }
 
 // UpdatePodStatus implements status.Sink.
@@ -140,6 +141,7 @@ func (s *Statuses) UpdatePodStatus(ctx context.Context, pod *v1.Pod, reported v1
 	e.pod, e.status = pod, reported
 	err = s.write(ctx, e)
 	e.callerRetries = err != nil
+	s.dropResponse(e)
 	if e.static {
 		s.wake() // the mirror pod may have been created meanwhile
 	}
@@ -214,6 +216,7 @@ func (s *Statuses) remove(e *podStatus) {
 	defer s.mu.Unlock()
 	if s.pods[e.pod.UID] == e {
 		delete(s.pods, e.pod.UID)
+		delete(s.answered, e.pod.UID)
 	}
 }
 
@@ -272,7 +275,7 @@ func (s *Statuses) write(ctx context.Context, e *podStatus) error {
 		}
 		e.unanswered = false
 		object = fresh
-		e.response = &v1.Pod{ObjectMeta: withoutManagedFields(fresh).ObjectMeta, Status: fresh.Status}
+		s.keepResponse(e, fresh)
 	}
 	var err error
 	for conflicts := 0; ; {
@@ -294,7 +297,7 @@ func (s *Statuses) write(ctx context.Context, e *podStatus) error {
 		})
 		switch {
 		case err == nil:
-			e.response = &v1.Pod{ObjectMeta: withoutManagedFields(response).ObjectMeta, Status: response.Status}
+			s.keepResponse(e, response)
 			e.written = response.UID
 			if e.size == full {
 				e.rejected = ""
@@ -314,7 +317,7 @@ func (s *Statuses) write(ctx context.Context, e *podStatus) error {
 				return fmt.Errorf("client: read pod after a conflict: %w", getErr)
 			}
 			object = fresh
-			e.response = &v1.Pod{ObjectMeta: withoutManagedFields(fresh).ObjectMeta, Status: fresh.Status}
+			s.keepResponse(e, fresh)
 		case tooLarge(err) && e.size < bare:
 			e.size++
 			s.event(e, fmt.Sprintf("Pod status exceeds the size limit of the API server and is shortened: %v", err))
