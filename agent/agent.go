@@ -190,10 +190,12 @@ type Agent struct {
 
 	once           runonce.Guard
 	running        chan struct{} // closed when Run has started the components
-	drain          sync.Once
-	draining       chan struct{} // closed by StopSources
 	sourcesStopped chan struct{}
 	ended          chan struct{} // closed when Run returns
+
+	sourcesMu   sync.Mutex // guards the fields below
+	stopSources func()     // nil before Run
+	draining    bool       // StopSources was called
 }
 
 // New constructs the components of an agent and connects them. It starts nothing. It

@@ -56,7 +56,7 @@ func construct(cfg Config) (*Agent, error) {
 		volumes: cfg.Subsystems.Volumes,
 		changes: changes, health: health, probes: probes, statuses: statuses,
 		pipeline: pipeline, workers: workers, table: table, loop: loop, merge: merge,
-		running: make(chan struct{}), draining: make(chan struct{}), sourcesStopped: make(chan struct{}), ended: make(chan struct{}),
+		running: make(chan struct{}), sourcesStopped: make(chan struct{}), ended: make(chan struct{}),
 	}, nil
 }
 

@@ -56,7 +56,12 @@ func (a *Agent) Drain(ctx context.Context) error {
 // on the set of desired pods does not change. It returns an error if ctx is done
 // first. It is for a caller that terminates the pods itself; Drain includes it.
 func (a *Agent) StopSources(ctx context.Context) error {
-	a.drain.Do(func() { close(a.draining) })
+	a.sourcesMu.Lock()
+	a.draining = true
+	if a.stopSources != nil {
+		a.stopSources()
+	}
+	a.sourcesMu.Unlock()
 	select {
 	case <-a.sourcesStopped:
 		return nil

@@ -49,18 +49,15 @@ func (a *Agent) components() []func(context.Context) error {
 // runSources runs the sources until ctx is done, or Drain stops them.
 func (a *Agent) runSources(ctx context.Context) error {
 	defer close(a.sourcesStopped)
-	group, ctx := errgroup.WithContext(ctx)
 	ctx, stop := context.WithCancel(ctx)
-	group.Go(func() error {
-		defer stop()
-		select {
-		case <-a.draining:
-		case <-ctx.Done():
-		}
-		return nil
-	})
-	group.Go(func() error { return a.merge.Run(ctx) })
-	return group.Wait()
+	defer stop()
+	a.sourcesMu.Lock()
+	a.stopSources = stop
+	if a.draining {
+		stop()
+	}
+	a.sourcesMu.Unlock()
+	return a.merge.Run(ctx)
 }
 
 // listAtOutages lists the pods when the runtime no longer responds, and when it responds again: a
