@@ -21,7 +21,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -42,15 +41,8 @@ func main() {
 	}
 }
 
-// gcPercent is GOGC unless it is set: most memory is that of pods, which changes little, and the
-// heap need not grow to twice its size between collections.
-const gcPercent = 50
-
 // start reads the flags and the kubeconfig, and runs the nodes.
 func start(ctx context.Context, args []string, out io.Writer) error {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
 	flags := flag.NewFlagSet("hollow", flag.ContinueOnError)
 	kubeconfig := flags.String("kubeconfig", "", "kubeconfig `file` of the cluster; in a cluster the service account is the default")
 	count := flags.Int("nodes", 20, "`number` of nodes that are created")
