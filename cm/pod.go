@@ -147,15 +147,8 @@ func podTotals(pod *v1.Pod) (requests, limits v1.ResourceList) {
 	requests = helpers.PodRequests(pod, helpers.PodResourcesOptions{})
 	limits = helpers.PodLimits(pod, helpers.PodResourcesOptions{})
 	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
-		if of := pod.Spec.Resources; of != nil {
-			if q, ok := of.Limits[name]; ok && q.Sign() > 0 {
-				continue
-			}
-		}
-		for c := range podspec.Containers(pod) {
-			if q, ok := c.Resources.Limits[name]; !ok || q.Sign() <= 0 {
-				delete(limits, name)
-			}
+		if !podspec.IsLimited(pod, name) {
+			delete(limits, name)
 		}
 	}
 	return requests, limits

@@ -15,7 +15,7 @@ import (
 )
 
 // UserAgent is the user agent of HTTP and gRPC probes.
-const UserAgent = "kube-probe/1.37"
+const UserAgent = "kube-probe/" + runtime.KubernetesMajorMinor
 
 // HTTPGet sends a GET request: a status code of 200 to 399 is a success, any other and no
 // response are failures. A redirect to another host is not followed and is a success with a

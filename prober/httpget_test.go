@@ -70,7 +70,7 @@ func echo(w http.ResponseWriter, r *http.Request) {
 func TestTheRequestOfAGet(t *testing.T) {
 	server, plain := serving(t, echo)
 	at := server.Listener.Addr().String()
-	const usual = " User-Agent=kube-probe/1.37 Accept=*/*"
+	const usual = " User-Agent=" + prober.UserAgent + " Accept=*/*"
 	for name, c := range map[string]struct {
 		change func(to *prober.Target, g *v1.HTTPGetAction)
 		want   string

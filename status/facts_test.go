@@ -38,6 +38,7 @@ func TestPhaseFollowsThePublishedOne(t *testing.T) {
 		"st-33 the source's takes precedence":       {source: said(v1.PodSucceeded, "Y"), previous: said(v1.PodFailed, "X"), observed: run, end: evicted, want: "Succeeded/Y/m"},
 		"inv-7 Succeeded does not become Failed":    {previous: said(v1.PodSucceeded, ""), observed: run, end: evicted, want: "Succeeded//m"},
 		"the first reason of a failure stays":       {previous: said(v1.PodFailed, "X"), observed: run, end: evicted, want: "Failed/X/m"},
+		"an eviction is not undone by exits with 0": {previous: said(v1.PodFailed, "Evicted"), observed: seen(exitedC("a", 0, 0)), end: runtime.Termination{Terminal: true}, want: "Failed/Evicted/m"},
 		"a rejected pod has no container statuses":  {end: evicted, want: "Failed/Evicted/low on memory"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -73,9 +73,12 @@ next_module() {
 	go work edit -replace="$path=$path@$version"
 }
 
-# adapt makes the changes of the code that the next minor requires.
+# adapt makes the changes of the code that the next minor requires, and sets the parameter of the minor.
 adapt() {
-	local file
+	local file minor
+	minor=${version#v1.}
+	minor=${minor%%.*}
+	sed -i -E "s#(KubernetesVersion = )\"[^\"]*\"#\1\"$version\"#; s#(KubernetesMajorMinor = )\"[^\"]*\"#\1\"1.$minor\"#; s#(KubernetesMinor = )[0-9]+#\1$minor#" runtime/kubernetes.go
 	while read -r file; do
 		cp "hack/next/$file" "${file%.txt}"
 	done < <(cd hack/next && find . -name '*.go.txt')

@@ -32,3 +32,19 @@ func Inherits(pod *v1.Pod, c *v1.Container, name v1.ResourceName) bool {
 	own, ok := c.Resources.Limits[name]
 	return (!ok || own.IsZero()) && (name == v1.ResourceCPU || name == v1.ResourceMemory || IsHugePages(name))
 }
+
+// IsLimited reports whether the pod as a whole has a limit of CPU or memory: its own one, or the sum
+// of those of its containers if all of them have one. A limit of zero is none (rules cm-13, cm-14).
+func IsLimited(pod *v1.Pod, name v1.ResourceName) bool {
+	if of := pod.Spec.Resources; of != nil {
+		if q, ok := of.Limits[name]; ok && q.Sign() > 0 {
+			return true
+		}
+	}
+	for c := range Containers(pod) {
+		if q, ok := c.Resources.Limits[name]; !ok || q.Sign() <= 0 {
+			return false
+		}
+	}
+	return true
+}

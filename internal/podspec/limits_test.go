@@ -26,3 +26,22 @@ func TestContainersInheritThePodsLimits(t *testing.T) { // cm-33
 	assert.True(t, podspec.Inherits(pod, own, v1.ResourceMemory))
 	assert.False(t, podspec.Inherits(pod, own, "example.com/gpu"))
 }
+
+func TestAPodIsLimitedIfAllContainersAre(t *testing.T) { // cm-13, cm-14
+	limited := func(cpu string) v1.Container {
+		return v1.Container{Resources: v1.ResourceRequirements{Limits: v1.ResourceList{"cpu": resource.MustParse(cpu)}}}
+	}
+	pod := &v1.Pod{Spec: v1.PodSpec{InitContainers: []v1.Container{limited("1")}, Containers: []v1.Container{limited("1"), limited("1")}}}
+	assert.True(t, podspec.IsLimited(pod, v1.ResourceCPU))
+	assert.False(t, podspec.IsLimited(pod, v1.ResourceMemory))
+	for _, c := range []*v1.Container{&pod.Spec.InitContainers[0], &pod.Spec.Containers[1]} {
+		*c = limited("0")
+		assert.False(t, podspec.IsLimited(pod, v1.ResourceCPU), "a limit of zero")
+		*c = v1.Container{}
+		assert.False(t, podspec.IsLimited(pod, v1.ResourceCPU))
+		pod.Spec.Resources = &v1.ResourceRequirements{Limits: v1.ResourceList{"cpu": resource.MustParse("3")}}
+		assert.True(t, podspec.IsLimited(pod, v1.ResourceCPU))
+		pod.Spec.Resources = nil
+		*c = limited("1")
+	}
+}

@@ -8,15 +8,18 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // A dumper writes a value as the format %#v of package go-spew writes it in one line, with
 // sorted keys and without addresses, but as if the types of k8s.io/api/core/v1 were the
 // internal types of a version of Kubernetes.
 type dumper struct {
-	out    *bufio.Writer
-	layout layout
-	spec   reflect.Value // the pod's spec, which has fields that are elsewhere in some versions
+	out     *bufio.Writer
+	layout  layout
+	release Release
+	spec    reflect.Value // the pod's spec, which has fields that are elsewhere in some versions
 }
 
 const resourceList = "core.ResourceList" // the one internal type that is a map
@@ -116,6 +119,10 @@ func (d dumper) linked(v reflect.Value) {
 	case reflect.Map:
 		d.entries(v, d.linked, d.linked)
 	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[resource.Quantity]() {
+			d.quantity(v)
+			return
+		}
 		d.out.WriteByte('{')
 		for i := range v.NumField() {
 			d.separate(i)

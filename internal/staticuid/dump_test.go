@@ -2,12 +2,14 @@ package staticuid
 
 import (
 	"bufio"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -58,6 +60,8 @@ func TestEveryReleaseHasALayout(t *testing.T) {
 			assert.NotEmpty(t, layouts()[r][name], "1.%d: %s", r, name)
 		}
 		pod := &v1.Pod{TypeMeta: metav1.TypeMeta{Kind: "Pod"}}
+		// 1.38 differs in the profiles and in quantities only.
+		pod.Spec.SecurityContext = &v1.PodSecurityContext{SeccompProfile: &v1.SeccompProfile{Type: "RuntimeDefault"}}
 		uid := r.UID(pod, Origin{Node: "n", File: "/f"})
 		assert.NotContains(t, uids, uid, "1.%d", r)
 		uids[uid] = r
@@ -65,4 +69,31 @@ func TestEveryReleaseHasALayout(t *testing.T) {
 		assert.NotEqual(t, uid, r.UID(pod, Origin{URL: "http://f"}))
 		assert.Equal(t, "Pod", pod.Kind, "it is not changed")
 	}
+}
+
+func TestADumpHasTheTextOfQuantities(t *testing.T) {
+	quantities := func(r Release, texts ...string) (dumps []string) {
+		for _, text := range texts {
+			list := v1.ResourceList{"x": resource.MustParse(text)}
+			if r >= 38 {
+				FormatQuantities(&list)
+			}
+			var b strings.Builder
+			out := bufio.NewWriter(&b)
+			dumper{out: out, release: r}.linked(reflect.ValueOf(list["x"]))
+			out.Flush()
+			_, s, _ := strings.Cut(b.String(), " s:")
+			dumps = append(dumps, s)
+		}
+		return dumps
+	}
+	assert.Equal(t, []string{"(string)100m Format:(resource.Format)DecimalSI}", "(string) Format:(resource.Format)BinarySI}", "(string)1Gi Format:(resource.Format)BinarySI}"},
+		quantities(37, "100m", "64Mi", "1Gi"))
+	const text = "(resource.cachedString){str:(string)%s format:(resource.formatCode)%d} Format:(resource.Format)%s}"
+	assert.Equal(t, []string{
+		fmt.Sprintf(text, "100m", 3, "DecimalSI"), fmt.Sprintf(text, "64Mi", 2, "BinarySI"), fmt.Sprintf(text, "125m", 3, "DecimalSI"), fmt.Sprintf(text, "1e3", 1, "DecimalExponent"),
+	}, quantities(38, "100m", "64Mi", "0.125", "1e3"))
+	var zero struct{ Quantity resource.Quantity }
+	FormatQuantities(&zero)
+	assert.Equal(t, resource.Quantity{}, zero.Quantity)
 }

@@ -30,12 +30,12 @@ type Origin struct {
 type Release int
 
 // Releases are all known ones, the newest first.
-var Releases = [...]Release{37, 36, 35, 34}
+var Releases = [...]Release{38, 37, 36, 35, 34}
 
 // UID returns the UID that the kubelet of the release gives to a static pod whose manifest
 // has none, as 32 hex digits. The pod has the default values of that release, and the name
-// and tolerations of the manifest. It is not changed. The release must be one of
-// Releases.
+// and tolerations of the manifest; since 1.38, FormatQuantities was called before its default
+// values were set. It is not changed. The release must be one of Releases.
 func (r Release) UID(pod *v1.Pod, from Origin) types.UID {
 	h := fnv.New128a()
 	if r <= 34 {
@@ -56,6 +56,6 @@ func (r Release) UID(pod *v1.Pod, from Origin) types.UID {
 func (r Release) dump(out *bufio.Writer, pod *v1.Pod) {
 	untyped := *pod
 	untyped.TypeMeta = metav1.TypeMeta{} // an internal object has none
-	d := dumper{out: out, layout: layouts()[r], spec: reflect.ValueOf(&pod.Spec).Elem()}
+	d := dumper{out: out, layout: layouts()[r], release: r, spec: reflect.ValueOf(&pod.Spec).Elem()}
 	d.typed("*core.Pod", reflect.ValueOf(&untyped))
 }

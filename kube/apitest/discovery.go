@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -15,10 +16,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // serverVersion is the version that the server reports.
-var serverVersion = version.Info{Major: "1", Minor: "37", GitVersion: "v1.37.0-apitest"}
+var serverVersion = version.Info{Major: "1", Minor: strconv.Itoa(runtime.KubernetesMinor), GitVersion: "v" + runtime.KubernetesMajorMinor + ".0-apitest"}
 
 // documents caches the responses that describe a set of resources. Controllers request them
 // every few seconds.

@@ -6,10 +6,11 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/kube/node"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // kubeletVersion is the kubelet version in the node status.
-const kubeletVersion = "v1.37.2+kubeparts-fake"
+const kubeletVersion = runtime.KubernetesVersion + "+kubeparts-fake"
 
 // setters return the parts of the node status.
 func (a *agent) setters() []node.Setter {

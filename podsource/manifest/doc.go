@@ -27,7 +27,7 @@
 //     of at most 4 KiB and names at most 20 fields.
 //   - The UID of a static pod depends on the manifest's content (not on its layout or
 //     comments), the node's name and the origin. It is the UID that a kubelet of Kubernetes
-//     1.37 gives to it, or that of 1.34 to 1.36 under which the pod exists: see
+//     1.37 gives to it, or that of 1.34 to 1.38 under which the pod exists: see
 //     StaticOptions.Exists.
 //   - The comment on [Validate] lists the fields that are not checked.
 //

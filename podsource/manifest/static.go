@@ -42,7 +42,7 @@ type StaticOptions struct {
 //   - If the manifest has no UID, the pod's is derived from its content, the node and
 //     the origin (rule src-16): a changed manifest is another pod, an unchanged one is the
 //     same pod after a restart. It is the UID that a kubelet of Kubernetes 1.37 gives to
-//     the pod, or that of an earlier version under which the pod already exists:
+//     the pod, or that of another version under which the pod already exists:
 //     see StaticOptions.Exists.
 //   - The annotation [runtime.ConfigHashAnnotation] is the UID (rule src-18). If the manifest
 //     has a UID, the annotation has the value of one derived from the content.

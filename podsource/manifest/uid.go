@@ -9,11 +9,12 @@ import (
 
 	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/internal/staticuid"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// staticUID returns the UID of the static pod of a manifest: that of a kubelet of the newest
-// known version of Kubernetes, unless exists reports that the node has the pod under the
-// UID of an older one. exists may be nil.
+// staticUID returns the UID of the static pod of a manifest: that of a kubelet of this version of
+// Kubernetes, unless exists reports that the node has the pod under the UID of another known one,
+// which may be newer: the node may have been downgraded. exists may be nil.
 func staticUID(decoded *v1.Pod, nodeName, origin string, exists func(types.UID) bool) types.UID {
 	from := staticuid.Origin{Node: nodeName}
 	if url, ok := strings.CutPrefix(origin, "url:"); ok {
@@ -21,14 +22,17 @@ func staticUID(decoded *v1.Pod, nodeName, origin string, exists func(types.UID) 
 	} else {
 		from.File = strings.TrimPrefix(origin, "file:")
 	}
-	newest := staticuid.Releases[0]
-	uid := newest.UID(defaultOf(newest, decoded), from)
+	const current = staticuid.Release(runtime.KubernetesMinor)
+	uid := current.UID(defaultOf(current, decoded), from)
 	if exists == nil || exists(uid) {
 		return uid
 	}
-	for _, r := range staticuid.Releases[1:] {
-		if older := r.UID(defaultOf(r, decoded), from); exists(older) {
-			return older
+	for _, r := range staticuid.Releases {
+		if r == current {
+			continue
+		}
+		if other := r.UID(defaultOf(r, decoded), from); exists(other) {
+			return other
 		}
 	}
 	return uid
@@ -36,6 +40,10 @@ func staticUID(decoded *v1.Pod, nodeName, origin string, exists func(types.UID) 
 
 // defaultOf returns a copy of the pod with the default values of a kubelet of the release.
 func defaultOf(r staticuid.Release, decoded *v1.Pod) *v1.Pod {
+	if r >= 38 {
+		decoded = decoded.DeepCopy()
+		staticuid.FormatQuantities(decoded)
+	}
 	pod := defaultAllButPodResources(decoded)
 	if r <= 36 { // later ones leave the pod's resources to the API server
 		defaultHugePages(pod)

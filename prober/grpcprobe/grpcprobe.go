@@ -69,7 +69,7 @@ func (Handler) Probe(ctx context.Context, t prober.Target) (prober.Outcome, erro
 	response, err := health.NewHealthClient(conn).Check(ctx, &health.HealthCheckRequest{Service: deref(action.Service)})
 	switch code := status.Code(err); {
 	case err != nil && !connected:
-		return failed("error: failed to connect service at %q: %+v", to, err)
+		return failed("error: failed to connect service at %q: %s", to, status.Convert(err).Message())
 	case code == codes.Unimplemented:
 		return failed("error: this server does not implement the grpc health protocol (grpc.health.v1.Health): %s", status.Convert(err).Message())
 	case code == codes.DeadlineExceeded:

@@ -87,7 +87,7 @@ func TestAServerThatServesIsASuccess(t *testing.T) { // prober-56 prober-57 prob
 	to.Probe.GRPC.Service = nil
 	assert.Equal(t, runtime.ProbeSuccess, ask(t, to).Result)
 	require.Len(t, agents, 1)
-	assert.True(t, strings.HasPrefix(agents[0], "kube-probe/1.37 "), agents[0])
+	assert.True(t, strings.HasPrefix(agents[0], prober.UserAgent+" "), agents[0])
 }
 
 // A stub answers a Check with its own status.

@@ -188,7 +188,7 @@ func excerpt(stdout, stderr []byte) []byte {
 }
 
 // userAgent is the default header User-Agent of hooks, Kubernetes' own.
-const userAgent = "kube-lifecycle/1.37"
+const userAgent = "kube-lifecycle/" + runtime.KubernetesMajorMinor
 
 // maxHookBody is how much of the response to a hook is read, in bytes, before the
 // connection is closed.

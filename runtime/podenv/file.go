@@ -13,6 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/internal/untrusted"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // Of an env file the first maxFile bytes are read. A line has less than maxLine bytes
@@ -56,19 +57,19 @@ func (in Inputs) fileKey(ref *v1.FileKeySelector) (value string, found bool, err
 		return "", false, fmt.Errorf("fileKeyRef: couldn't read %s, env files are not supported", where)
 	case !ok:
 		return "", false, fmt.Errorf("fileKeyRef: couldn't read %s: not in Inputs.Files", where)
-	case IsNotFound(got.Err): // also if the reference is optional, as with the kubelet
+	case IsNotFound(got.Err) && isTrue(ref.Optional):
+		return "", false, nil
+	case IsNotFound(got.Err):
 		return "", false, fmt.Errorf("fileKeyRef: %s %w", where, errNotFound)
 	case got.Err != nil:
 		return "", false, fmt.Errorf("fileKeyRef: couldn't read %s: %w", where, got.Err)
 	}
-	value, err = valueInFile(got.Object, ref.Key)
+	value, found, err = valueInFile(got.Object, ref.Key, runtime.KubernetesMinor)
 	switch {
 	case err != nil:
 		return "", false, fmt.Errorf("fileKeyRef: %s: %w", where, err)
-	case value != "":
-		return value, true, nil
-	case isTrue(ref.Optional):
-		return "", false, nil
+	case found, isTrue(ref.Optional):
+		return value, found, nil
 	}
 	return "", false, fmt.Errorf("fileKeyRef: couldn't find key %q in %s", ref.Key, where)
 }
@@ -90,14 +91,15 @@ func checkFile(pod *v1.Pod, ref *v1.FileKeySelector) error {
 	return fmt.Errorf("no volume %q in the pod", ref.VolumeName)
 }
 
-// valueInFile returns the value of a key in an env file with entries of the form KEY='value', or ""
-// (rule pe-9). A value is the literal text between the quotes, which may contain line breaks. Spaces
+// valueInFile returns the value of a key in an env file with entries of the form KEY='value', and whether
+// the file has the key (rule pe-9). A value is the literal text between the quotes, which may contain line breaks. Spaces
 // at the beginning of a line, empty lines, and lines that begin with "#" are ignored. The first entry
 // of the key counts, and lines after it are not read; lines before it must be valid. A space before
 // "=" is an error. A space after it makes the value empty, as in a shell, whatever follows. Other
 // syntax that a shell would interpret is an error: a value without quotes or in double quotes, and
-// anything but a comment after the closing quote.
-func valueInFile(data []byte, key string) (string, error) {
+// anything but a comment after the closing quote. From minor version 1.38 on, a comment must be
+// separated from the quote, and nothing but a comment may follow a space after "=".
+func valueInFile(data []byte, key string, minor int) (value string, found bool, err error) {
 	lines := &lineReader{scanner: bufio.NewScanner(bytes.NewReader(data))}
 	for lines.next() {
 		text := strings.TrimLeft(lines.text, " \t")
@@ -105,25 +107,25 @@ func valueInFile(data []byte, key string) (string, error) {
 			continue
 		}
 		at := lines.number
-		name, value, err := parseEntry(text, lines)
+		name, value, err := parseEntry(text, lines, minor >= 38)
 		if err != nil {
-			return "", fmt.Errorf("line %d: %w", at, err)
+			return "", false, fmt.Errorf("line %d: %w", at, err)
 		}
 		if name != key {
 			continue
 		}
 		if strings.ContainsRune(value, 0) {
-			return "", fmt.Errorf("line %d: the value of %s contains a zero byte", at, key)
+			return "", false, fmt.Errorf("line %d: the value of %s contains a zero byte", at, key)
 		}
-		return value, nil
+		return value, true, nil
 	}
 	if errors.Is(lines.scanner.Err(), bufio.ErrTooLong) {
-		return "", fmt.Errorf("line %d: more than %d bytes", lines.number+1, maxLine-1)
+		return "", false, fmt.Errorf("line %d: more than %d bytes", lines.number+1, maxLine-1)
 	}
 	if len(data) >= maxFile {
-		return "", fmt.Errorf("%s is not in the first %d bytes", key, maxFile)
+		return "", false, fmt.Errorf("%s is not in the first %d bytes", key, maxFile)
 	}
-	return "", nil
+	return "", false, nil
 }
 
 // A lineReader reads the lines of a file, without their line breaks.
@@ -142,8 +144,9 @@ func (r *lineReader) next() bool {
 	return true
 }
 
-// parseEntry parses KEY='value', of which line is the first line.
-func parseEntry(line string, lines *lineReader) (key, value string, err error) {
+// parseEntry parses KEY='value', of which line is the first line. If strict, the text after a value
+// is what a shell accepts.
+func parseEntry(line string, lines *lineReader, strict bool) (key, value string, err error) {
 	key, rest, ok := strings.Cut(line, "=")
 	switch trimmed := strings.TrimRight(key, " \t"); {
 	case !ok:
@@ -153,6 +156,9 @@ func parseEntry(line string, lines *lineReader) (key, value string, err error) {
 	case trimmed != key:
 		return "", "", fmt.Errorf("space between %s and =", trimmed)
 	case strings.HasPrefix(rest, " ") || strings.HasPrefix(rest, "\t"):
+		if text := strings.TrimLeft(rest, " \t"); strict && text != "" && text[0] != '#' {
+			return "", "", fmt.Errorf("unexpected text after the space that follows %s=", key)
+		}
 		return key, "", nil
 	}
 	rest, ok = strings.CutPrefix(rest, "'")
@@ -164,7 +170,8 @@ func parseEntry(line string, lines *lineReader) (key, value string, err error) {
 		body, tail, closed := strings.Cut(rest, "'")
 		b.WriteString(body)
 		if closed {
-			if tail = strings.TrimLeft(tail, " \t"); tail != "" && tail[0] != '#' {
+			text := strings.TrimLeft(tail, " \t")
+			if text != "" && (text[0] != '#' || strict && text == tail) {
 				return "", "", fmt.Errorf("unexpected text after the value of %s", key)
 			}
 			return key, b.String(), nil

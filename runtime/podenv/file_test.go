@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/podenv"
 )
 
@@ -54,7 +55,7 @@ func TestEnvFiles(t *testing.T) { // pe-9
 		{"after the first MiB", strings.Repeat("#\n", 1<<19)[:podenv.MaxFile], "", "A is not in the first 1048576 bytes"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := podenv.ValueInFile([]byte(tc.text), "A")
+			got, _, err := podenv.ValueInFile([]byte(tc.text), "A", 37)
 			if tc.failure != "" {
 				assert.EqualError(t, err, tc.failure)
 				assert.Empty(t, got)
@@ -66,13 +67,48 @@ func TestEnvFiles(t *testing.T) { // pe-9
 	}
 }
 
+// The syntax after a value depends on the minor version (kubernetes/kubernetes#143221).
+func TestEnvFilesOf138(t *testing.T) { // pe-9
+	const suffix, word = "line 1: unexpected text after the value of A", "line 1: unexpected text after the space that follows A="
+	for text, want := range map[string]string{
+		"A='1' # one": "", "A='1'\t# one": "", "A='1' ": "", "A= # none": "", "A= ": "",
+		"A='1'#one": suffix, "A='1' b": suffix, "A= '1'": word, "A= x": word,
+	} {
+		_, found, err := podenv.ValueInFile([]byte(text), "A", 38)
+		if want == "" {
+			assert.NoError(t, err, text)
+			assert.True(t, found, text)
+			continue
+		}
+		assert.EqualError(t, err, want, text)
+		assert.False(t, found, text)
+		_, found, err = podenv.ValueInFile([]byte(text), "A", 37)
+		if text == "A='1' b" {
+			assert.EqualError(t, err, want, text)
+			continue
+		}
+		assert.NoError(t, err, text)
+		assert.True(t, found, text)
+	}
+}
+
+// A key with an empty value differs from a key that is absent (kubernetes/kubernetes#142665).
+func TestEnvFilesHaveEmptyValues(t *testing.T) { // pe-9
+	for text, want := range map[string]bool{"A=''": true, "A= # none": true, "B='1'": false, "": false} {
+		value, found, err := podenv.ValueInFile([]byte(text), "A", runtime.KubernetesMinor)
+		require.NoError(t, err, text)
+		assert.Empty(t, value, text)
+		assert.Equal(t, want, found, text)
+	}
+}
+
 // The value of a key can be formatted and parsed again with the same result.
 func FuzzValueInFile(f *testing.F) {
 	for _, seed := range []string{"A='1'\n", "# x\n A='b\nc' # d\r\nA=''", "A='1''2'", "=", "'", "A='\x00'", "A= '"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		value, err := podenv.ValueInFile(data, "A")
+		value, _, err := podenv.ValueInFile(data, "A", runtime.KubernetesMinor)
 		if err != nil || value == "" {
 			require.Empty(t, value)
 			return
@@ -80,7 +116,7 @@ func FuzzValueInFile(f *testing.F) {
 		if strings.ContainsAny(value, "'\x00") {
 			t.Fatalf("A = %q", value)
 		}
-		again, err := podenv.ValueInFile([]byte("A='"+value+"'"), "A")
+		again, _, err := podenv.ValueInFile([]byte("A='"+value+"'"), "A", runtime.KubernetesMinor)
 		require.NoError(t, err)
 		require.Equal(t, strings.ReplaceAll(value, "\r\n", "\n"), again)
 	})

@@ -59,7 +59,7 @@ func inputs() podenv.Inputs {
 			"broken": {Err: errors.New("connection refused")},
 		},
 		Files: map[podenv.File]podenv.Fetched[[]byte]{
-			{Volume: "scratch", Path: "config.env"}: {Object: []byte("DB='one'\nDB='two'\n")},
+			{Volume: "scratch", Path: "config.env"}: {Object: []byte("DB='one'\nDB='two'\nEMPTY=''\n")},
 			{Volume: "scratch", Path: "gone"}:       {Err: fs.ErrNotExist},
 			{Volume: "scratch", Path: "bad"}:        {Object: []byte("DB=one\n")},
 			{Volume: "scratch", Path: "broken"}:     {Err: errors.New("input/output error")},
@@ -179,6 +179,9 @@ func TestTheEnvironmentOfAContainer(t *testing.T) {
 		{"pe-8 an init container of that name", one(res("init", "limits.cpu", "")), "X=0"},
 		{"pe-9 the first one has it", one(file("scratch", "config.env", "DB", false)), "X=one"},
 		{"pe-9 optional, no such key", one(file("scratch", "config.env", "NONE", true)), ""},
+		{"pe-9 optional, no file", one(file("scratch", "gone", "DB", true)), ""},
+		{"pe-9 an empty value", one(file("scratch", "config.env", "EMPTY", false)), "X="},
+		{"pe-9 optional, an empty value", one(file("scratch", "config.env", "EMPTY", true)), "X="},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			env, err := podenv.New(inputs(), &tc.c)
@@ -222,7 +225,6 @@ func TestWhyThereIsNoEnvironment(t *testing.T) {
 		{"pe-9 no key", nil, one(file("scratch", "config.env", "NONE", false)),
 			`env X: fileKeyRef: couldn't find key "NONE" in file "config.env" of volume "scratch"`, nil},
 		{"pe-9 no file", nil, one(file("scratch", "gone", "DB", false)), `env X: fileKeyRef: file "gone" of volume "scratch" not found`, fs.ErrNotExist},
-		{"pe-9 no file, optional", nil, one(file("scratch", "gone", "DB", true)), `env X: fileKeyRef: file "gone" of volume "scratch" not found`, fs.ErrNotExist},
 		{"pe-9 not an env file", nil, one(file("scratch", "bad", "DB", true)),
 			`env X: fileKeyRef: file "bad" of volume "scratch": line 1: the value of DB is not in single quotes`, nil},
 		{"pe-9 unreadable", nil, one(file("scratch", "broken", "DB", true)),

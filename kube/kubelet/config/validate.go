@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"time"
 	"unicode"
 
 	fieldpath "k8s.io/apimachinery/pkg/util/validation/field"
 	tracingapi "k8s.io/component-base/tracing/api/v1"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // Validate returns an error with one line for each rule of a kubelet that cfg violates, in the
@@ -110,7 +113,7 @@ func (v validation) nodeRules() []rule {
 }
 
 // previousMinor is the only value of showHiddenMetricsForVersion.
-const previousMinor = "1.36"
+var previousMinor = "1." + strconv.Itoa(runtime.KubernetesMinor-1)
 
 func (v validation) serverRules() []rule {
 	k := v.k

@@ -14,7 +14,7 @@ import (
 
 // Version is the version of Kubernetes that package kubelet implements, and that
 // the node reports.
-const Version = "v1.37.2+kubeparts"
+const Version = runtime.KubernetesVersion + "+kubeparts"
 
 // ProcessRuntime is the value of containerRuntimeEndpoint with which pods run as plain
 // processes (package runtime/process). The program must then call process.Supervise first.

@@ -30,6 +30,7 @@ type container struct {
 	starting int            // number of the start in progress; zero if none
 	termed   bool           // it received TERM
 	hung     bool           // it ignores all signals except KILL
+	ran      time.Duration  // of the process that was restored, until its checkpoint
 	linger   *time.Duration // from TERM to its exit; nil means that of its Behavior
 	end      *time.Timer    // of its own
 	dying    *time.Timer    // of its StopDelay
@@ -79,48 +80,57 @@ func (r *Runtime) CreateContainer(ctx context.Context, podSandboxID string, conf
 		if err != nil {
 			return "", unknownID("sandbox", podSandboxID, err)
 		}
-		if !s.ready {
-			return "", notRunning("create container", s)
-		}
-		meta := config.GetMetadata()
-		if meta == nil {
-			return "", refused("create container: its config has no metadata")
-		}
-		if sandboxConfig.GetMetadata() == nil {
-			return "", refused("create container %s: the config of its sandbox has no metadata", meta.GetName())
-		}
-		name := containerName(meta, sandboxConfig.GetMetadata())
-		if by, taken := r.names[name]; taken {
-			return "", reservedFor("container", name, by)
-		}
-		users := config.GetLinux().GetSecurityContext().GetNamespaceOptions().GetUsernsOptions()
-		if !proto.Equal(users, sandboxConfig.GetLinux().GetSecurityContext().GetNamespaceOptions().GetUsernsOptions()) {
-			return "", refused("create container %s: its user namespace is not that of its sandbox", meta.GetName())
-		}
-		image, err := r.resolveLocked(config.GetImage())
+		c, err := r.createLocked(s, config, sandboxConfig)
 		if err != nil {
 			return "", err
 		}
-		behavior, err := r.behaviorOf(s, config, image)
-		if err != nil {
-			return "", err
-		}
-		c := &container{
-			id: r.newIDLocked(), reserved: name, sandbox: s, config: config, image: image,
-			behavior: behavior, created: now(),
-			resources: &runtimeapi.ContainerResources{Linux: config.GetLinux().GetResources(), Windows: config.GetWindows().GetResources()},
-		}
-		r.names[name] = c.id
-		if config.GetLabels()[labelPodUID] != s.uid() {
-			r.mislabelled++
-		}
-		s.containers = append(s.containers, c)
-		r.containers.add(c.id, c)
-		r.showLocked(c)
-		r.containerChangedLocked(c, Absent, Created)
-		r.publishLocked(s, runtimeapi.ContainerEventType_CONTAINER_CREATED_EVENT, c.id)
 		return c.id, nil
 	})
+}
+
+// createLocked creates a container, which keeps the config.
+func (r *Runtime) createLocked(s *sandbox, config *runtimeapi.ContainerConfig, sandboxConfig *runtimeapi.PodSandboxConfig) (*container, error) {
+	if !s.ready {
+		return nil, notRunning("create container", s)
+	}
+	meta := config.GetMetadata()
+	if meta == nil {
+		return nil, refused("create container: its config has no metadata")
+	}
+	if sandboxConfig.GetMetadata() == nil {
+		return nil, refused("create container %s: the config of its sandbox has no metadata", meta.GetName())
+	}
+	name := containerName(meta, sandboxConfig.GetMetadata())
+	if by, taken := r.names[name]; taken {
+		return nil, reservedFor("container", name, by)
+	}
+	users := config.GetLinux().GetSecurityContext().GetNamespaceOptions().GetUsernsOptions()
+	if !proto.Equal(users, sandboxConfig.GetLinux().GetSecurityContext().GetNamespaceOptions().GetUsernsOptions()) {
+		return nil, refused("create container %s: its user namespace is not that of its sandbox", meta.GetName())
+	}
+	image, err := r.resolveLocked(config.GetImage())
+	if err != nil {
+		return nil, err
+	}
+	behavior, err := r.behaviorOf(s, config, image)
+	if err != nil {
+		return nil, err
+	}
+	c := &container{
+		id: r.newIDLocked(), reserved: name, sandbox: s, config: config, image: image,
+		behavior: behavior, created: now(),
+		resources: &runtimeapi.ContainerResources{Linux: config.GetLinux().GetResources(), Windows: config.GetWindows().GetResources()},
+	}
+	r.names[name] = c.id
+	if config.GetLabels()[labelPodUID] != s.uid() {
+		r.mislabelled++
+	}
+	s.containers = append(s.containers, c)
+	r.containers.add(c.id, c)
+	r.showLocked(c)
+	r.containerChangedLocked(c, Absent, Created)
+	r.publishLocked(s, runtimeapi.ContainerEventType_CONTAINER_CREATED_EVENT, c.id)
+	return c, nil
 }
 
 // containerName returns the name that containerd reserves for a container.

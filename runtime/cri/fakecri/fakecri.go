@@ -58,6 +58,11 @@ type Config struct {
 	// does not advance while a goroutine listens; use Runtime.DialContext there.
 	Listen bool
 
+	// PodCheckpoints implements CheckpointPod and RestorePod, which are alpha in Kubernetes 1.38.
+	// A checkpoint is a file in the directory of the request, and has the configurations of the
+	// containers and how long they have run. If false, both return Unimplemented.
+	PodCheckpoints bool
+
 	// Logger receives errors that cannot be returned, for example of writing a log
 	// file. Its handler must not call the Runtime. If nil, they are discarded.
 	Logger *slog.Logger

@@ -88,29 +88,37 @@ func (s *sandbox) state() runtimeapi.PodSandboxState {
 // unless it uses the host network.
 func (r *Runtime) RunPodSandbox(ctx context.Context, config *runtimeapi.PodSandboxConfig, runtimeHandler string) (string, error) {
 	return call(ctx, r, fake.Call{Method: "RunPodSandbox", Pod: types.UID(config.GetMetadata().GetUid())}, func(ctx context.Context) (string, error) {
-		meta := config.GetMetadata()
-		if meta == nil {
+		if config.GetMetadata() == nil {
 			return "", refused("run sandbox: its config has no metadata")
 		}
 		config = proto.CloneOf(config)
-		name := sandboxName(meta)
 		if err := r.begin(ctx); err != nil {
 			return "", err
 		}
 		defer r.unlock()
-		if by, taken := r.names[name]; taken {
-			return "", reservedFor("sandbox", name, by)
+		s, err := r.createSandboxLocked(config, runtimeHandler)
+		if err != nil {
+			return "", err
 		}
-		if runtimeHandler != "" && runtimeHandler != defaultHandler && !slices.Contains(r.cfg.Handlers, runtimeHandler) {
-			return "", refused("run sandbox %s: there is no runtime handler %q", name, runtimeHandler)
-		}
-		s := &sandbox{id: r.newIDLocked(), name: name, config: config, handler: runtimeHandler, created: now(), ready: true}
-		if !s.hostNetwork() {
-			s.ip = r.newIPLocked()
-		}
-		r.addSandboxLocked(s)
 		return s.id, nil
 	})
+}
+
+// createSandboxLocked creates a sandbox, which keeps the config.
+func (r *Runtime) createSandboxLocked(config *runtimeapi.PodSandboxConfig, handler string) (*sandbox, error) {
+	name := sandboxName(config.GetMetadata())
+	if by, taken := r.names[name]; taken {
+		return nil, reservedFor("sandbox", name, by)
+	}
+	if handler != "" && handler != defaultHandler && !slices.Contains(r.cfg.Handlers, handler) {
+		return nil, refused("run sandbox %s: there is no runtime handler %q", name, handler)
+	}
+	s := &sandbox{id: r.newIDLocked(), name: name, config: config, handler: handler, created: now(), ready: true}
+	if !s.hostNetwork() {
+		s.ip = r.newIPLocked()
+	}
+	r.addSandboxLocked(s)
+	return s, nil
 }
 
 func (r *Runtime) addSandboxLocked(s *sandbox) {
@@ -213,15 +221,20 @@ func (r *Runtime) RemovePodSandbox(ctx context.Context, podSandboxID string) err
 		if err != nil {
 			return idempotent("sandbox", podSandboxID, err)
 		}
-		r.stopSandboxLocked(s)
-		for _, c := range slices.Clone(s.containers) {
-			if err := r.removeLocked(c); err != nil {
-				return err
-			}
-		}
-		r.dropSandboxLocked(s)
-		return nil
+		return r.removeSandboxLocked(s)
 	})
+}
+
+// removeSandboxLocked removes a sandbox with its containers, which are stopped.
+func (r *Runtime) removeSandboxLocked(s *sandbox) error {
+	r.stopSandboxLocked(s)
+	for _, c := range slices.Clone(s.containers) {
+		if err := r.removeLocked(c); err != nil {
+			return err
+		}
+	}
+	r.dropSandboxLocked(s)
+	return nil
 }
 
 func (r *Runtime) dropSandboxLocked(s *sandbox) {

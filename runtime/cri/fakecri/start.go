@@ -80,7 +80,7 @@ func (r *Runtime) runLocked(c *container) {
 	c.state, c.started = runtimeapi.ContainerState_CONTAINER_RUNNING, now()
 	n := c.sandbox.pod.started(c.name())
 	if e := c.behavior.Exit; e != nil && (e.Crashes == 0 || n <= e.Crashes) {
-		c.end = time.AfterFunc(max(e.After, shortest), func() { r.exit(c, e.Code, cmp.Or(e.Reason, reasonOf(e.Code)), true) })
+		c.end = time.AfterFunc(max(e.After-c.ran, shortest), func() { r.exit(c, e.Code, cmp.Or(e.Reason, reasonOf(e.Code)), true) })
 	}
 	r.showLocked(c)
 	r.beginLocked(c)

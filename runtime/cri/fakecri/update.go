@@ -6,8 +6,6 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
-
-	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // UpdateContainerResources changes the resources of a container in any state. Zero values are
@@ -87,19 +85,5 @@ func (r *Runtime) ReopenContainerLog(ctx context.Context, containerID string) er
 func (r *Runtime) CheckpointContainer(ctx context.Context, options *runtimeapi.CheckpointContainerRequest) error {
 	return act(ctx, r, r.ofContainer("CheckpointContainer", options.GetContainerId()), func(context.Context) error {
 		return refused("checkpoint container %s: there is no criu", options.GetContainerId())
-	})
-}
-
-// CheckpointPod is not implemented.
-func (r *Runtime) CheckpointPod(ctx context.Context, options *runtimeapi.CheckpointPodRequest) error {
-	return act(ctx, r, r.ofSandbox("CheckpointPod", options.GetPodSandboxId()), func(context.Context) error {
-		return unimplemented("CheckpointPod", "pods cannot be checkpointed")
-	})
-}
-
-// RestorePod is not implemented.
-func (r *Runtime) RestorePod(ctx context.Context, _ *runtimeapi.RestorePodRequest) (*runtimeapi.RestorePodResponse, error) {
-	return call(ctx, r, fake.Call{Method: "RestorePod"}, func(context.Context) (*runtimeapi.RestorePodResponse, error) {
-		return nil, unimplemented("RestorePod", "pods cannot be checkpointed")
 	})
 }

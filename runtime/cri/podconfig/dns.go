@@ -153,9 +153,22 @@ func (d DNS) base(pod *v1.Pod, host ResolvConf, nodeIPs []string, to *PodDNS) Re
 		return base
 	case d.NoResolvConf:
 		return localhost(nodeIPs)
-	default:
-		return ofNode
+	case !pod.Spec.HostNetwork:
+		// As with NoResolvConf, resolvers without a name server use the loopback address.
+		if ofNode.Servers = reachable(ofNode.Servers); len(ofNode.Servers) == 0 {
+			ofNode.Servers = localhost(nodeIPs).Servers
+		}
 	}
+	return ofNode
+}
+
+// reachable removes the name servers of the node that do not work in the network namespace of a
+// pod: addresses with a zone, which is an interface of the node, and what is no address.
+func reachable(servers []string) []string {
+	return slices.DeleteFunc(servers, func(s string) bool {
+		ip, err := netip.ParseAddr(s)
+		return err != nil || ip.Zone() != ""
+	})
 }
 
 // warnMissingClusterDNS adds the events for a pod with the policy ClusterFirst on a node

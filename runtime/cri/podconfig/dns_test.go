@@ -88,6 +88,34 @@ func TestDNSOfPods(t *testing.T) {
 	}
 }
 
+// An address with a zone is one of the node's network namespace (kubernetes/kubernetes#140880).
+func TestScopedNameServersOfTheNodeAreNotThoseOfPods(t *testing.T) { // dn-1
+	host := podconfig.ResolvConf{Servers: []string{"fe80::1%eth0", "192.0.2.53", "fe80::2%2", "2001:db8::53", "fe80::3"}, Searches: []string{"corp.example"}}
+	only := podconfig.ResolvConf{Servers: []string{"fe80::1%eth0"}, Options: []string{"rotate"}}
+	own := &v1.PodDNSConfig{Nameservers: []string{"fe80::9%eth1"}}
+	for _, tc := range []struct {
+		name    string
+		host    podconfig.ResolvConf
+		spec    v1.PodSpec
+		nodeIPs []string
+		want    string
+	}{
+		{"default", host, v1.PodSpec{DNSPolicy: v1.DNSDefault}, nil, "192.0.2.53 2001:db8::53 fe80::3 / corp.example / "},
+		{"cluster first without servers", host, v1.PodSpec{DNSPolicy: v1.DNSClusterFirst}, nil, "192.0.2.53 2001:db8::53 fe80::3 / corp.example / "},
+		{"on the host's network", only, v1.PodSpec{DNSPolicy: v1.DNSDefault, HostNetwork: true}, nil, "fe80::1%eth0 /  / rotate"},
+		{"no other", only, v1.PodSpec{DNSPolicy: v1.DNSDefault}, []string{"192.0.2.1", "2001:db8::1"}, "127.0.0.1 ::1 /  / rotate"},
+		{"none", podconfig.ResolvConf{}, v1.PodSpec{DNSPolicy: v1.DNSDefault}, nil, "127.0.0.1 /  / "},
+		{"the pod's own", only, v1.PodSpec{DNSPolicy: v1.DNSDefault, DNSConfig: own}, nil, "127.0.0.1 fe80::9%eth1 /  / rotate"},
+		{"none", only, v1.PodSpec{DNSPolicy: v1.DNSNone, DNSConfig: own}, nil, "fe80::9%eth1 /  / "},
+	} {
+		got, err := podconfig.DNS{}.ForPod(dnsPod(tc.spec), tc.host, tc.nodeIPs)
+		require.NoError(t, err, tc.name)
+		assert.Equal(t, tc.want, showDNS(got.Config), tc.name)
+	}
+	assert.Equal(t, []string{"fe80::1%eth0"}, only.Servers, "the arguments are not changed")
+	assert.Equal(t, "fe80::1%eth0", host.Servers[0], "the arguments are not changed")
+}
+
 func TestMissingClusterDNS(t *testing.T) { // dn-3
 	const text = `kubelet does not have ClusterDNS IP configured and cannot create Pod using "ClusterFirst" policy. Falling back to "Default" policy.`
 	both := []podconfig.DNSWarning{

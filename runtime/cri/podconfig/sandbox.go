@@ -150,7 +150,13 @@ func protocol(p v1.Protocol) runtimeapi.Protocol {
 // containers and sidecars, for sandboxed runtimes (rule rt-23).
 func podResources(in PodInput) *runtimeapi.LinuxContainerResources {
 	opts := resource.PodResourcesOptions{ExcludeOverhead: true}
-	return PodResources(in, v1.ResourceRequirements{Requests: resource.PodRequests(in.Pod, opts), Limits: resource.PodLimits(in.Pod, opts)})
+	limits := resource.PodLimits(in.Pod, opts)
+	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
+		if !podspec.IsLimited(in.Pod, name) {
+			delete(limits, name) // a sum of some of the containers would limit the others
+		}
+	}
+	return PodResources(in, v1.ResourceRequirements{Requests: resource.PodRequests(in.Pod, opts), Limits: limits})
 }
 
 func overhead(n Node, pod *v1.Pod) *runtimeapi.LinuxContainerResources {
