@@ -14,6 +14,7 @@ import (
 type deferred[P admission.Interface] struct {
 	make   func() (P, error)
 	plugin atomic.Pointer[P]
+	failed atomic.Pointer[error] // of make: all writes are rejected
 }
 
 // observe makes the plugin when the informer observes a configuration. The result reports whether
@@ -25,7 +26,8 @@ func (d *deferred[P]) observe(configurations cache.SharedIndexInformer) (cache.D
 		}
 		p, err := d.make()
 		if err != nil { // it has no input that differs between servers
-			klog.ErrorS(err, "Failed to make the plugin of webhooks; they are not called")
+			klog.ErrorS(err, "Failed to make the plugin of webhooks; writes are rejected")
+			d.failed.Store(&err)
 			return
 		}
 		d.plugin.Store(&p)
@@ -38,19 +40,37 @@ func (d *deferred[P]) observe(configurations cache.SharedIndexInformer) (cache.D
 
 // Handles reports whether the plugin is called: not before it is made.
 func (d *deferred[P]) Handles(operation admission.Operation) bool {
-	p := d.plugin.Load()
-	return p != nil && (*p).Handles(operation)
+	if p := d.plugin.Load(); p != nil {
+		return (*p).Handles(operation)
+	}
+	return d.failed.Load() != nil
+}
+
+// made returns the plugin, of which Handles has returned true.
+func (d *deferred[P]) made() (p P, err error) {
+	if made := d.plugin.Load(); made != nil {
+		return *made, nil
+	}
+	return p, *d.failed.Load()
 }
 
 // deferredMutation and deferredValidation are plugins of the two steps of admission.
 type deferredMutation[P admission.MutationInterface] struct{ deferred[P] }
 
 func (d *deferredMutation[P]) Admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
-	return (*d.plugin.Load()).Admit(ctx, a, o)
+	p, err := d.made()
+	if err != nil {
+		return err
+	}
+	return p.Admit(ctx, a, o)
 }
 
 type deferredValidation[P admission.ValidationInterface] struct{ deferred[P] }
 
 func (d *deferredValidation[P]) Validate(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
-	return (*d.plugin.Load()).Validate(ctx, a, o)
+	p, err := d.made()
+	if err != nil {
+		return err
+	}
+	return p.Validate(ctx, a, o)
 }
