@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
@@ -25,22 +24,24 @@ import (
 func TestShortConnectionsLoseNoData(t *testing.T) {
 	s := serve(t, auth.Anonymous{}, map[string]string{"web": "http=8080,tcp=9090"})
 	defer s.stop()
-	for name, dialer := range map[string]func() httpstream.Dialer{
-		"SPDY": func() httpstream.Dialer {
+	addresses := []string{"0:8080", "0:9090"}
+	for name, newForwarder := range map[string]func(stop, ready chan struct{}, problems io.Writer) (*portforward.PortForwarder, error){
+		"SPDY": func(stop, ready chan struct{}, problems io.Writer) (*portforward.PortForwarder, error) {
 			roundTripper, upgrader, err := spdy.RoundTripperFor(&rest.Config{})
 			require.NoError(t, err)
-			return spdy.NewDialer(upgrader, &http.Client{Transport: roundTripper}, "POST", s.url(0, "/portForward/default/web"))
+			dialer := spdy.NewDialer(upgrader, &http.Client{Transport: roundTripper}, "POST", s.url(0, "/portForward/default/web"))
+			return portforward.New(dialer, addresses, stop, ready, io.Discard, problems)
 		},
-		"WebSocket": func() httpstream.Dialer {
-			d, err := portforward.NewSPDYOverWebsocketDialer(s.url(0, "/portForward/default/web"), &rest.Config{})
+		"WebSocket": func(stop, ready chan struct{}, problems io.Writer) (*portforward.PortForwarder, error) {
+			dialer, err := portforward.NewSPDYOverWebsocketDialer(s.url(0, "/portForward/default/web"), &rest.Config{})
 			require.NoError(t, err)
-			return d
+			return portforward.New(dialer, addresses, stop, ready, io.Discard, problems)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stop, ready := make(chan struct{}), make(chan struct{})
 			var problems bytes.Buffer
-			forward, err := portforward.New(dialer(), []string{"0:8080", "0:9090"}, stop, ready, io.Discard, &problems)
+			forward, err := newForwarder(stop, ready, &problems)
 			require.NoError(t, err)
 			done := make(chan error, 1)
 			go func() { done <- forward.ForwardPorts() }()
