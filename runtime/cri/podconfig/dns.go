@@ -9,6 +9,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // DNS configures the resolv.conf of containers. With the zero value, pods get the
@@ -154,8 +156,10 @@ func (d DNS) base(pod *v1.Pod, host ResolvConf, nodeIPs []string, to *PodDNS) Re
 	case d.NoResolvConf:
 		return localhost(nodeIPs)
 	case !pod.Spec.HostNetwork:
-		// As with NoResolvConf, resolvers without a name server use the loopback address.
-		if ofNode.Servers = reachable(ofNode.Servers); len(ofNode.Servers) == 0 {
+		// As with NoResolvConf, resolvers without a name server use the loopback address; since 1.38 also if
+		// the node has none.
+		none := len(ofNode.Servers) == 0 && runtime.KubernetesMinor < 38
+		if ofNode.Servers = reachable(ofNode.Servers); len(ofNode.Servers) == 0 && !none {
 			ofNode.Servers = localhost(nodeIPs).Servers
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
@@ -93,6 +94,10 @@ func TestScopedNameServersOfTheNodeAreNotThoseOfPods(t *testing.T) { // dn-1
 	host := podconfig.ResolvConf{Servers: []string{"fe80::1%eth0", "192.0.2.53", "fe80::2%2", "2001:db8::53", "fe80::3"}, Searches: []string{"corp.example"}}
 	only := podconfig.ResolvConf{Servers: []string{"fe80::1%eth0"}, Options: []string{"rotate"}}
 	own := &v1.PodDNSConfig{Nameservers: []string{"fe80::9%eth1"}}
+	nodeWithout := " /  / "
+	if runtime.KubernetesMinor >= 38 {
+		nodeWithout = "127.0.0.1 /  / "
+	}
 	for _, tc := range []struct {
 		name    string
 		host    podconfig.ResolvConf
@@ -104,7 +109,7 @@ func TestScopedNameServersOfTheNodeAreNotThoseOfPods(t *testing.T) { // dn-1
 		{"cluster first without servers", host, v1.PodSpec{DNSPolicy: v1.DNSClusterFirst}, nil, "192.0.2.53 2001:db8::53 fe80::3 / corp.example / "},
 		{"on the host's network", only, v1.PodSpec{DNSPolicy: v1.DNSDefault, HostNetwork: true}, nil, "fe80::1%eth0 /  / rotate"},
 		{"no other", only, v1.PodSpec{DNSPolicy: v1.DNSDefault}, []string{"192.0.2.1", "2001:db8::1"}, "127.0.0.1 ::1 /  / rotate"},
-		{"none", podconfig.ResolvConf{}, v1.PodSpec{DNSPolicy: v1.DNSDefault}, nil, "127.0.0.1 /  / "},
+		{"the node has none", podconfig.ResolvConf{}, v1.PodSpec{DNSPolicy: v1.DNSDefault}, nil, nodeWithout},
 		{"the pod's own", only, v1.PodSpec{DNSPolicy: v1.DNSDefault, DNSConfig: own}, nil, "127.0.0.1 fe80::9%eth1 /  / rotate"},
 		{"none", only, v1.PodSpec{DNSPolicy: v1.DNSNone, DNSConfig: own}, nil, "fe80::9%eth1 /  / "},
 	} {
