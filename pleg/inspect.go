@@ -85,7 +85,7 @@ func (g *Generator) announcedLocked(r *record) bool {
 func (g *Generator) inspect(ctx context.Context, i inspection) {
 	podCtx, cancel := context.WithTimeout(ctx, g.cfg.InspectTimeout)
 	if i.announced {
-		podCtx = runtime.AllowAnnounced(podCtx)
+		podCtx = runtime.AllowAnnounced(podCtx, true)
 	}
 	status, err := g.cfg.Runtime.PodStatus(podCtx, i.r.uid)
 	timedOut := err != nil && podCtx.Err() != nil

@@ -4,8 +4,8 @@ import "context"
 
 type announcedKey struct{}
 
-// AllowAnnounced returns a context with which PodStatus may return an announced status: the state of the
-// pod that its last event contained, instead of a read. Only a [Watcher] can return one, and none has to.
+// AllowAnnounced returns a context that decides whether PodStatus may return an announced status: the state of
+// the pod that its last event contained, instead of a read. Without it, it may not. Only a [Watcher] can return one, and none has to.
 // An announced status
 //   - includes every change of a SyncPod, KillPod or CollectGarbage that returned before the call of
 //     PodStatus, and every change whose event was received before it;
@@ -14,9 +14,12 @@ type announcedKey struct{}
 //
 // Callers that compare the pod with a list, or for which the events have been incomplete, must not allow
 // it.
-func AllowAnnounced(ctx context.Context) context.Context {
-	return context.WithValue(ctx, announcedKey{}, true)
+func AllowAnnounced(ctx context.Context, allow bool) context.Context {
+	return context.WithValue(ctx, announcedKey{}, allow)
 }
 
-// AnnouncedAllowed reports whether ctx is derived from a context of [AllowAnnounced].
-func AnnouncedAllowed(ctx context.Context) bool { return ctx.Value(announcedKey{}) != nil }
+// AnnouncedAllowed reports whether ctx allows announced statuses.
+func AnnouncedAllowed(ctx context.Context) bool {
+	allowed, _ := ctx.Value(announcedKey{}).(bool)
+	return allowed
+}

@@ -89,7 +89,7 @@ func (a *announcer) all() {
 func (a *announcer) announced(t *testing.T) (*runtime.PodStatus, int) {
 	t.Helper()
 	before := len(a.fake.reads)
-	st, err := a.PodStatus(runtime.AllowAnnounced(t.Context()), "u-1")
+	st, err := a.PodStatus(runtime.AllowAnnounced(t.Context(), true), "u-1")
 	require.NoError(t, err)
 	return st, len(a.fake.reads) - before
 }

@@ -16,10 +16,11 @@ import (
 )
 
 // Agent wraps what a complete configuration of an agent contains: its sources, its sink, its probe handlers,
-// its cgroups if they implement [Cgroups], the inspections that announced statuses answer, the random numbers of the prober and of the pod
+// its cgroups if they implement [Cgroups], the random numbers of the prober and of the pod
 // workers, and the state that an earlier agent has left: the checkpoint of the prober and the restored statuses. The
 // runtime and the hooks of volumes are wrapped by the caller, before it constructs
-// what calls them; it also records the [Recorder.RuntimeState]. It returns nil, so that it is a kubelet.Adjust.Agent.
+// what calls them; it also records the [Recorder.RuntimeState]. The agent inspects pods by calls, also where the
+// status of an event would do. It returns nil, so that it is a kubelet.Adjust.Agent.
 func (r *Recorder) Agent(cfg *agent.Config) error {
 	wrapped := &Agent{Sources: slices.Sorted(maps.Keys(cfg.Sources)), Probes: cfg.Subsystems.Probes != prober.Handlers{}, Cgroups: cfg.Subsystems.Cgroups != nil}
 	r.add(0, func(*encoder) Frame { return Frame{Agent: wrapped} })
@@ -40,7 +41,7 @@ func (r *Recorder) Agent(cfg *agent.Config) error {
 				c.Restore = r.restored(c.Restore)
 			}
 		},
-		PLEG: func(c *pleg.Config) { c.Runtime = lister{c.Runtime, r} },
+		PLEG: func(c *pleg.Config) { c.Runtime = reading{c.Runtime} },
 		Prober: func(c *prober.Config) {
 			if c.Path != "" {
 				r.checkpoint(c.Path, ProbesFile)

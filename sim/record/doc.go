@@ -1,5 +1,5 @@
 // Package record records what crosses the borders of an agent: desired pods, calls and events of the
-// CRI, inspections that events answered, probes, operations on volumes and cgroups, statuses, random draws, and the state that an earlier agent has
+// CRI, probes, operations on volumes and cgroups, statuses, random draws, and the state that an earlier agent has
 // left on disk.
 //
 // # Behavior

@@ -19,7 +19,6 @@ type Frame struct {
 	Pods      *Pods      `json:"pods,omitempty"`
 	Call      *Call      `json:"call,omitempty"`
 	Event     *Event     `json:"event,omitempty"`
-	Announced *Announced `json:"announced,omitempty"`
 	Probe     *Probe     `json:"probe,omitempty"`
 	Operation *Operation `json:"operation,omitempty"`
 	Status    *Status    `json:"status,omitempty"`
@@ -92,15 +91,6 @@ type Call struct {
 // An Event is an event of the CRI runtime: a ContainerEventResponse in protobuf's JSON form.
 type Event struct {
 	Message json.RawMessage `json:"message"`
-}
-
-// An Announced is an inspection of a pod that an announced status answered, without a call; see runtime.AllowAnnounced. Its time
-// is that of the answer. It is not in older recordings, whose agents made calls for each inspection.
-type Announced struct {
-	Pod types.UID `json:"pod"`
-
-	// Empty reports that nothing of the pod existed. Otherwise the status is that of an event before.
-	Empty bool `json:"empty,omitempty"`
 }
 
 // A Probe is one try of a probe handler. It started at At minus Took.

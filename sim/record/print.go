@@ -27,10 +27,6 @@ func (f Frame) describe() string {
 		return f.Call.describe()
 	case f.Event != nil:
 		return "event: " + string(f.Event.Message)
-	case f.Announced != nil && f.Announced.Empty:
-		return fmt.Sprintf("announced: pod %s: nothing of it exists", f.Announced.Pod)
-	case f.Announced != nil:
-		return fmt.Sprintf("announced: pod %s: the status of its last event", f.Announced.Pod)
 	case f.Probe != nil:
 		p := f.Probe
 		return fmt.Sprintf("probe: %s of %s in pod %s: %s", p.Kind, p.Container, p.Pod, result(p.Took, p.Error, p.Result, p.Output))

@@ -262,7 +262,7 @@ func truncated(err, other error) error {
 func (f Frame) kinds() (n int) {
 	for _, set := range []bool{
 		f.Header != nil, f.Pods != nil, f.Call != nil, f.Event != nil, f.Probe != nil, f.Operation != nil, f.Status != nil,
-		f.Announced != nil, f.Draw != nil, f.Agent != nil, f.State != nil, f.Pause != nil, f.Dropped != nil, f.End != nil,
+		f.Draw != nil, f.Agent != nil, f.State != nil, f.Pause != nil, f.Dropped != nil, f.End != nil,
 	} {
 		if set {
 			n++

@@ -79,7 +79,6 @@ func (s runtimeService) PodSandboxStatus(ctx context.Context, id string, verbose
 }
 
 func (s runtimeService) ListPodSandbox(ctx context.Context, filter *runtimeapi.PodSandboxFilter) ([]*runtimeapi.PodSandbox, error) {
-	inspects(ctx)
 	return record(s.r, "ListPodSandbox", &runtimeapi.ListPodSandboxRequest{Filter: filter}, func() ([]*runtimeapi.PodSandbox, error) {
 		return s.RuntimeService.ListPodSandbox(ctx, filter)
 	}, func(list []*runtimeapi.PodSandbox) proto.Message {

@@ -40,7 +40,6 @@ type call struct {
 	request    json.RawMessage
 	answer     json.RawMessage
 	err        *record.Error
-	event      bool // no call: the answer is from an event
 }
 
 // fields are the parts of requests that identify what a call is for.

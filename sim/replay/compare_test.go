@@ -166,7 +166,7 @@ func containerID(t *testing.T, f record.Frame) string {
 // An overloaded runtime reports an exit seconds after it: until then, the replayed runtime does not either.
 func TestALateExitIsReportedWhenItWas(t *testing.T) {
 	const shift = 8 * time.Second
-	r := open(t, recordNode(t, nodeConfig{latency: 20 * time.Millisecond, seed: 1, reads: true}, func(n node) {
+	r := open(t, recordNode(t, nodeConfig{latency: 20 * time.Millisecond, seed: 1}, func(n node) {
 		n.source.Set(pod("web", container("main", "nginx")))
 		time.Sleep(25 * time.Second)
 		require.NoError(t, n.fake.Exit("uid-web", "main", 3))
@@ -270,7 +270,7 @@ func TestAStatusAfterASlowWriteMayBeEarly(t *testing.T) {
 
 // A read that is made too early for its recorded counterpart does not have the error of an outage that is over.
 func TestAnOutageEnds(t *testing.T) {
-	r := open(t, recordNode(t, nodeConfig{latency: 20 * time.Millisecond, seed: 1, reads: true}, func(n node) {
+	r := open(t, recordNode(t, nodeConfig{latency: 20 * time.Millisecond, seed: 1}, func(n node) {
 		n.source.Set(pod("web", container("main", "nginx")))
 		time.Sleep(25 * time.Second)
 		require.NoError(t, n.fake.Exit("uid-web", "main", 3))

@@ -12,7 +12,6 @@
 //   - A read has the answer of the nearest recorded read with the same request. Where the replayed agent is ahead of or behind
 //     the recorded one, the answer is corrected: it contains what this agent has created, started, pulled and
 //     removed, and a container that it has not stopped runs.
-//   - An inspection of a pod takes the status of an event if the recorded one did, and makes calls otherwise.
 //   - The agent finds the checkpoints and statuses that the recorded one found, and does nothing while the recorded
 //     process did not run.
 //   - An operation returns at its recorded end, so that differences of speed do not accumulate. Events are
@@ -92,8 +91,8 @@
 //
 // # Testing
 //
-// Agents on a CRI runtime in memory with several latencies, errors and lost events are recorded and replayed, with announced
-// statuses and as older agents that read each status, without and with defects, whose recordings are shrunk to tests. Recordings are cut and changed, and FuzzRun and FuzzShrink replay, check and shrink any frames. With the tag mutants,
+// Agents on a CRI runtime in memory with several latencies are recorded and replayed, without and with defects, whose recordings are
+// shrunk to tests. Recordings are cut and changed, and FuzzRun and FuzzShrink replay, check and shrink any frames. With the tag mutants,
 // internal/mutants records agents with planted bugs on a containerd, and shrinks the recordings to tests.
 //
 // Recordings of situations in which the kubelet had published defects are in testdata/published; what the replayed agent does is

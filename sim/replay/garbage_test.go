@@ -100,7 +100,7 @@ func TestRepeatedStopsOfASandboxAreNotCompared(t *testing.T) {
 
 // A container that disappears from the lists without an event was lost by the runtime.
 func TestALostContainerIsReplayed(t *testing.T) {
-	r := open(t, recordNode(t, nodeConfig{latency: 20 * time.Millisecond, seed: 1, reads: true}, func(n node) {
+	r := open(t, recordNode(t, nodeConfig{latency: 20 * time.Millisecond, seed: 1}, func(n node) {
 		n.source.Set(pod("web", container("main", "nginx")))
 		time.Sleep(25 * time.Second)
 		list, err := n.fake.ListContainers(n.Context(), nil)

@@ -38,17 +38,14 @@ type index struct {
 	pauses     []span                        // when the process did not run
 	missing    map[types.UID][]time.Duration // when a pod had no cgroup
 	specified  map[types.UID]bool            // pods of a source
-
-	inspections map[types.UID][]inspection // of pods with an announced status, in the order of their times
-
-	stopped map[string]time.Duration // times of events, by container or sandbox
-	deleted map[string]time.Duration // likewise
-	hostIPs []string
-	runtime string // name of the runtime
-	probed  bool   // the agent has a prober
-	cgroups bool
-	volumes bool
-	only    string // Options.Pod
+	stopped    map[string]time.Duration      // times of events, by container or sandbox
+	deleted    map[string]time.Duration      // likewise
+	hostIPs    []string
+	runtime    string // name of the runtime
+	probed     bool   // the agent has a prober
+	cgroups    bool
+	volumes    bool
+	only       string // Options.Pod
 }
 
 // A thing is a sandbox or a container of the recorded runtime.
@@ -89,7 +86,7 @@ const (
 func newIndex(r *Recording, until time.Duration, only string) *index {
 	x := &index{
 		start: r.Header.Start, length: r.Length, end: r.Length, reads: map[string][]*call{}, things: map[string]*thing{}, pulls: map[string]*span{}, pods: map[types.UID]string{},
-		sources: map[string][]record.Frame{}, inspections: map[types.UID][]inspection{}, indexOf: map[*record.Probe]int{}, only: only,
+		sources: map[string][]record.Frame{}, indexOf: map[*record.Probe]int{}, only: only,
 		missing: map[types.UID][]time.Duration{}, specified: map[types.UID]bool{}, stopped: map[string]time.Duration{}, deleted: map[string]time.Duration{},
 	}
 	if until > 0 {
@@ -109,11 +106,10 @@ func newIndex(r *Recording, until time.Duration, only string) *index {
 		}
 	}
 	x.dropReturned()
-	x.announced(r.frames)
 	slices.SortStableFunc(x.calls, func(a, b *call) int { return cmp.Compare(a.begin, b.begin) })
 	x.inspect()
 	for _, c := range x.calls {
-		if c.err == nil && !c.hangs && !c.event {
+		if c.err == nil && !c.hangs {
 			x.succeeded = append(x.succeeded, c.begin)
 		}
 		x.spans(c)

@@ -15,11 +15,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	internalapi "k8s.io/cri-api/pkg/apis"
-	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/agent"
-	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -47,8 +44,6 @@ type nodeConfig struct {
 	adjust  func(*agent.Config)
 	runtime func(*cri.Config)
 	volumes func(*record.Recorder)
-	reads   bool                                          // the agent makes calls for each inspection, as that of an older recording
-	loses   func(*runtimeapi.ContainerEventResponse) bool // events that are lost; nil: none
 }
 
 // stateDir returns a directory in memory if possible.
@@ -95,7 +90,7 @@ func recordNode(t testing.TB, cfg nodeConfig, do func(n node)) string {
 		})
 		require.NoError(t, err)
 		runtimeConfig := cri.Config{
-			Name: "fakecri", Runtime: r.RuntimeService(lossy{fake, cfg.loses}), Images: r.ImageService(fake), Dirs: cri.Dirs{Root: state + "/root", PodLogs: state + "/logs"},
+			Name: "fakecri", Runtime: r.RuntimeService(fake), Images: r.ImageService(fake), Dirs: cri.Dirs{Root: state + "/root", PodLogs: state + "/logs"},
 		}
 		if cfg.runtime != nil {
 			cfg.runtime(&runtimeConfig)
@@ -115,9 +110,6 @@ func recordNode(t testing.TB, cfg nodeConfig, do func(n node)) string {
 			cfg.adjust(&agentConfig)
 		}
 		require.NoError(t, r.Agent(&agentConfig))
-		if cfg.reads {
-			agentConfig.Adjust = append(agentConfig.Adjust, agent.Adjust{PLEG: func(c *pleg.Config) { c.Runtime = reading{c.Runtime} }})
-		}
 		a, err := agent.New(agentConfig)
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -139,47 +131,6 @@ func recordNode(t testing.TB, cfg nodeConfig, do func(n node)) string {
 		synctest.Test(new(testing.T), inBubble)
 	}
 	return dir
-}
-
-// A reading lister does not allow announced statuses.
-type reading struct{ runtime.Lister }
-
-func (r reading) Unwrap() any { return r.Lister }
-
-func (r reading) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
-	return r.Lister.PodStatus(withoutValues{ctx}, uid)
-}
-
-type withoutValues struct{ context.Context }
-
-func (withoutValues) Value(any) any { return nil }
-
-// A lossy runtime loses events.
-type lossy struct {
-	internalapi.RuntimeService
-	loses func(*runtimeapi.ContainerEventResponse) bool
-}
-
-func (l lossy) GetContainerEvents(ctx context.Context, events chan *runtimeapi.ContainerEventResponse, connected func(runtimeapi.RuntimeService_GetContainerEventsClient)) error {
-	if l.loses == nil {
-		return l.RuntimeService.GetContainerEvents(ctx, events, connected)
-	}
-	all, ended := make(chan *runtimeapi.ContainerEventResponse), make(chan error, 1)
-	go func() { ended <- l.RuntimeService.GetContainerEvents(ctx, all, connected) }()
-	for {
-		select {
-		case e := <-all:
-			if l.loses(e) {
-				continue
-			}
-			select {
-			case events <- e:
-			case <-ctx.Done():
-			}
-		case err := <-ended:
-			return err
-		}
-	}
 }
 
 // A probeHandler fails for some time of each minute.

@@ -30,7 +30,7 @@ func (l lister) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatu
 	if l.w.pace(ctx, "inspect "+string(uid)) != nil {
 		return nil, ctx.Err()
 	}
-	return l.w.inspect(ctx, uid, l.Runtime)
+	return l.Runtime.PodStatus(runtime.AllowAnnounced(ctx, false), uid) // as the recorded agent
 }
 
 // pacedStatuses pace the syncs of pods that become due at one instant.

@@ -231,7 +231,6 @@ func (s *shrinker) dropKinds() {
 		func(f record.Frame) bool { return f.Probe != nil },
 		func(f record.Frame) bool { return f.Operation != nil },
 		func(f record.Frame) bool { return f.Event != nil },
-		func(f record.Frame) bool { return f.Announced != nil },
 		func(f record.Frame) bool { return f.Agent != nil },
 	} {
 		if slices.ContainsFunc(s.best, kind) {

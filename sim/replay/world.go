@@ -42,7 +42,6 @@ type world struct {
 	created int // things that were not recorded
 
 	failures  map[containerKey][]*localFailure // of containers that were not created
-	passed    map[*call]bool                   // reads from events whose announced status the agent has
 	unmatched map[string]int                   // reads that the recorded agent did not make
 
 	missed  map[types.UID]int           // passed times of index.missing
@@ -101,7 +100,7 @@ func (p *progress) advance(s step, now time.Duration) {
 func newWorld(x *index, start time.Time, tolerance time.Duration) *world {
 	w := &world{
 		x: x, start: start, tolerance: tolerance, diverged: make(chan struct{}, 1), cursors: map[string]*cursor{}, paced: map[string]instant{},
-		things: map[string]*replayed{}, pulls: map[string]progress{}, changed: make(chan struct{}), missed: map[types.UID]int{}, unmatched: map[string]int{}, passed: map[*call]bool{}, written: map[types.UID]*v1.PodStatus{}, table: new(podworker.Table),
+		things: map[string]*replayed{}, pulls: map[string]progress{}, changed: make(chan struct{}), missed: map[types.UID]int{}, unmatched: map[string]int{}, written: map[types.UID]*v1.PodStatus{}, table: new(podworker.Table),
 		outputs: comparer{tolerance: tolerance, length: x.length, lanes: map[laneKey]*lane{}, pods: maps.Clone(x.pods)},
 	}
 	for id, t := range x.things {
@@ -177,7 +176,6 @@ func (w *world) action(method string, request []byte) (laneKey, string) {
 
 // exchange makes a call: answer is set to the recorded answer.
 func (w *world) exchange(ctx context.Context, method string, request, answer proto.Message) error {
-	inspects(ctx)
 	text := encode(request)
 	key := readKey(method, text)
 	pace := w.paceKey(method, key, text)
@@ -374,10 +372,6 @@ func (w *world) read(key string) (c *call, extra bool) {
 		w.cursors[key] = cur
 	}
 	now := w.now()
-	for cur.next < len(q) && w.passed[q[cur.next]] {
-		cur.last = q[cur.next]
-		cur.next++
-	}
 	for cur.next+1 < len(q) && q[cur.next].begin+lag < now && (q[cur.next+1].begin-now).Abs() < (q[cur.next].begin-now).Abs() {
 		cur.last = q[cur.next]
 		cur.next++
