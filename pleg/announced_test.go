@@ -95,7 +95,8 @@ func TestALostEventIsFoundByAList(t *testing.T) {
 		assert.Equal(t, []string{"u ContainerDied c"}, l.take())
 		assert.Equal(t, 1, a.inspected("u"), "a difference to a list is inspected")
 		answers := a.answers
-		time.Sleep(6 * time.Second) // no event has followed: they are not trusted
+		// No event has followed: they are not trusted. At this instant no list is due.
+		time.Sleep(6*time.Second + 500*time.Millisecond)
 		g.RequestRelist("u")
 		synctest.Wait()
 		assert.Equal(t, 2, a.inspected("u"))
