@@ -5,7 +5,8 @@ import "context"
 type announcedKey struct{}
 
 // AllowAnnounced returns a context that decides whether PodStatus may return an announced status: the state of
-// the pod that its last event contained, instead of a read. Without it, it may not. Only a [Watcher] can return one, and none has to.
+// the pod that its last event contained, instead of a read. Without it, it may not. Only a [Watcher] can return
+// one, and none has to.
 // An announced status
 //   - includes every change of a SyncPod, KillPod or CollectGarbage that returned before the call of
 //     PodStatus, and every change whose event was received before it;

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/initializer"
 	policymutating "k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
 	policyvalidating "k8s.io/apiserver/pkg/admission/plugin/policy/validating"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
@@ -136,6 +138,13 @@ type plugin interface {
 	ValidateInitialization() error
 }
 
+// webhookPlugin is what the plugins of webhooks need.
+type webhookPlugin interface {
+	plugin
+	initializer.WantsFeatures
+	SetServiceResolver(webhook.ServiceResolver)
+}
+
 // build constructs the plugins with clients of api, and the informers that they need.
 func (c *chain) build(ctx context.Context, api *apitest.Server) (informers.SharedInformerFactory, error) {
 	config := api.RESTConfig()
@@ -181,6 +190,12 @@ func (c *chain) build(ctx context.Context, api *apitest.Server) (informers.Share
 		p.SetUnconditionalAuthorizer(allowed{})
 		p.SetExcludedAdmissionResources(reviews)
 	}
+	giveHook := func(p webhookPlugin) error {
+		p.InspectFeatureGates(feature.DefaultFeatureGate)
+		p.SetServiceResolver(services)
+		give(p)
+		return p.ValidateInitialization()
+	}
 	c.plugins = []plugin{policyM, policyV}
 	for _, p := range c.plugins {
 		give(p)
@@ -191,10 +206,7 @@ func (c *chain) build(ctx context.Context, api *apitest.Server) (informers.Share
 		if err != nil {
 			return nil, err
 		}
-		p.InspectFeatureGates(feature.DefaultFeatureGate)
-		p.SetServiceResolver(services)
-		give(p)
-		return p, p.ValidateInitialization()
+		return p, giveHook(p)
 	}
 	hookV := &deferredValidation[*validating.Plugin]{}
 	hookV.make = func() (*validating.Plugin, error) {
@@ -202,10 +214,7 @@ func (c *chain) build(ctx context.Context, api *apitest.Server) (informers.Share
 		if err != nil {
 			return nil, err
 		}
-		p.InspectFeatureGates(feature.DefaultFeatureGate)
-		p.SetServiceResolver(services)
-		give(p)
-		return p, p.ValidateInitialization()
+		return p, giveHook(p)
 	}
 	observedM, err := hookM.observe(configurations.MutatingWebhookConfigurations().Informer())
 	if err != nil {
