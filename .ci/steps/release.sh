@@ -3,7 +3,7 @@
 # release runs the files of hack/release as their users do: in the gate those that the tests use, for
 # this machine; in full all of them, some twice.
 release() {
-	unless_unchanged hack/release tools/release/ tools/goproxy/ test/release/ examples/ kube/kubelet/ go.mod kube/go.mod
+	unless_unchanged hack/release tools/release/ tools/goproxy/ test/release/ examples/ kube/kubelet/ runtime/kubernetes.go go.mod kube/go.mod
 	local version dir here wanted=()
 	version=$(awk '$1 == "github.com/kubeparts/kubeparts" { print $2 }' kube/go.mod)
 	here=linux/$(go env GOARCH)

@@ -139,21 +139,20 @@ func (r *release) packages(tree string, on platform, all []file) error {
 	return nil
 }
 
-var versionConstant = regexp.MustCompile(`(?m)^\s*(?:const )?Version\s*=\s*"v(\d+\.\d+\.\d+)`)
+var versionConstant = regexp.MustCompile(`(?m)^\s*KubernetesVersion\s*=\s*"v(\d+\.\d+\.\d+)`)
 
-// kubernetesVersion returns the version of Kubernetes that the kubelet reports.
+// kubernetesVersion returns the version of Kubernetes that the kubelet implements.
 func kubernetesVersion(tree string) (string, error) {
-	dir := filepath.Join(tree, "kube", "kubelet", "options")
-	sources, err := readTree(dir, dir)
+	file := filepath.Join(tree, "runtime", "kubernetes.go")
+	source, err := os.ReadFile(file)
 	if err != nil {
 		return "", err
 	}
-	for _, f := range sources {
-		if m := versionConstant.FindSubmatch(f.data); m != nil {
-			return string(m[1]), nil
-		}
+	m := versionConstant.FindSubmatch(source)
+	if m == nil {
+		return "", fmt.Errorf("no constant KubernetesVersion in %s", file)
 	}
-	return "", fmt.Errorf("no constant Version in %s", dir)
+	return string(m[1]), nil
 }
 
 // summarize writes the notes, the provenance and the checksums.

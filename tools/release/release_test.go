@@ -261,6 +261,15 @@ func TestTheImage(t *testing.T) {
 	}
 }
 
+func TestTheVersionOfKubernetesIsReadFromThisRepository(t *testing.T) {
+	version, err := kubernetesVersion(filepath.Join("..", ".."))
+	require.NoError(t, err)
+	assert.Regexp(t, `^1\.\d+\.\d+$`, version)
+
+	_, err = kubernetesVersion(t.TempDir())
+	assert.ErrorContains(t, err, filepath.Join("runtime", "kubernetes.go"))
+}
+
 func TestPackages(t *testing.T) {
 	b := packageBuild{version: "v0.2.0-rc.1", kubernetes: "1.37.2", at: at, files: map[string]file{}}
 	for _, name := range []string{"kubelet", "kubelet.service", "10-kubeadm.conf", "kubelet.yaml", "LICENSE"} {
