@@ -15,7 +15,7 @@ import (
 type layout struct {
 	dir     string // absolute, short: sockets below it must fit 108 bytes
 	bridge  string // the name of the link and of the CNI network
-	subnet  string // of the bridge, such as 10.88.7.0/24
+	subnet  string // of the bridge, such as 10.231.28.0/22
 	cniBin  string // the network plugins
 	metrics string // the address of the metrics; empty: none are served
 }

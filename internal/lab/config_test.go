@@ -10,7 +10,7 @@ import (
 )
 
 func TestConfigSpeaksTheLanguageOfTheVersion(t *testing.T) {
-	l := layout{dir: "/d", bridge: "kplab7", subnet: "10.231.7.0/24", cniBin: "/plugins"}
+	l := layout{dir: "/d", bridge: "kplab7", subnet: "10.231.28.0/22", cniBin: "/plugins"}
 	for version, want := range map[string]string{
 		"1.6.20": "version = 2\n",
 		"1.7.0":  "version = 2\n",
@@ -29,11 +29,11 @@ func TestConfigSpeaksTheLanguageOfTheVersion(t *testing.T) {
 }
 
 func TestConflistHasTheBridgeAndItsSubnet(t *testing.T) {
-	data, err := layout{dir: "/d", bridge: "kplab7", subnet: "10.231.7.0/24"}.conflist()
+	data, err := layout{dir: "/d", bridge: "kplab7", subnet: "10.231.28.0/22"}.conflist()
 	require.NoError(t, err)
 	require.True(t, json.Valid(data))
 	require.Contains(t, string(data), `"bridge": "kplab7"`)
-	require.Contains(t, string(data), `"subnet": "10.231.7.0/24"`)
+	require.Contains(t, string(data), `"subnet": "10.231.28.0/22"`)
 	require.Contains(t, string(data), `"dataDir": "/d/ipam"`)
 }
 

@@ -159,22 +159,25 @@ func parseVersion(line string) (string, error) {
 	return version, nil
 }
 
+// bridges is the number of subnets of 1,021 addresses in 10.231.0.0/16. A bridge has at most 1,023 links.
+const bridges = 64
+
 // takeBridge creates a network link with an unused number, which determines an unused
 // subnet: the kernel rejects a second link with the same name. The name is written to
 // note for the cleanup.
 func takeBridge(note string) (name, subnet string, err error) {
-	for i := range 256 {
-		n := (os.Getpid() + i) % 256
+	for i := range bridges {
+		n := (os.Getpid() + i) % bridges
 		name := fmt.Sprintf("kplab%d", n)
 		out, err := exec.Command("ip", "link", "add", name, "type", "bridge").CombinedOutput()
 		if err == nil {
-			return name, fmt.Sprintf("10.231.%d.0/24", n), os.WriteFile(note, []byte(name), 0o600)
+			return name, fmt.Sprintf("10.231.%d.0/22", 4*n), os.WriteFile(note, []byte(name), 0o600)
 		}
 		if _, taken := net.InterfaceByName(name); taken != nil {
 			return "", "", fmt.Errorf("ip link add %s: %w: %s", name, err, out)
 		}
 	}
-	return "", "", errors.New("all 256 bridges of the lab exist; delete links kplab0 to kplab255 that no test uses")
+	return "", "", fmt.Errorf("all %d bridges of the lab exist; delete links kplab0 to kplab%d that no test uses", bridges, bridges-1)
 }
 
 // Import imports an image, and blocks until the CRI lists it.

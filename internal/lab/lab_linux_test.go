@@ -37,7 +37,7 @@ func TestIntegrationADaemonRunsPodsDiesAndLeavesNothing(t *testing.T) {
 		rt := dialTest(t, d)
 		t.Logf("containerd %s at %s", d.Version, d.Endpoint)
 
-		gateway := strings.TrimSuffix(d.layout.subnet, "0/24") + "1"
+		gateway := strings.TrimSuffix(d.layout.subnet, "0/22") + "1"
 		sandbox, config := runSandbox(t, rt, "web", gateway)
 		server := runContainer(t, rt, sandbox, config, "server", "mkdir /www && echo hello > /www/index.html && exec httpd -f -p 8080 -h /www")
 		once := runContainer(t, rt, sandbox, config, "once", "exit 3")

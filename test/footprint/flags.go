@@ -82,8 +82,8 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 	}
 	for field := range strings.SplitSeq(pods, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(field))
-		if err != nil || n < 0 || n > 250 {
-			return o, fmt.Errorf("--pods=%q: %q is not a number from 0 to 250", pods, field)
+		if err != nil || n < 0 || n > 1000 {
+			return o, fmt.Errorf("--pods=%q: %q is not a number from 0 to 1000", pods, field)
 		}
 		o.pods = append(o.pods, n)
 	}

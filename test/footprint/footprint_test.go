@@ -24,8 +24,8 @@ func TestFlags(t *testing.T) {
 	assert.Equal(t, []int{0, 10}, o.pods)
 	assert.Equal(t, subjects, o.only)
 	for args, want := range map[string]string{
-		"--pods=ten":    `--pods="ten": "ten" is not a number from 0 to 250`,
-		"--pods=251":    "is not a number from 0 to 250",
+		"--pods=ten":    `--pods="ten": "ten" is not a number from 0 to 1000`,
+		"--pods=1001":   "is not a number from 0 to 1000",
 		"--only=docker": `"docker" is not one of`,
 		"--repeat=0":    "--repeat must be positive",
 		"--window=1ms":  "--window at least 1s",

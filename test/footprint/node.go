@@ -36,7 +36,7 @@ func (w *world) config(ports []int) ([]byte, error) {
 		"cgroupDriver":   "cgroupfs", "cgroupRoot": w.Cgroup(), "failCgroupV1": false, "failSwapOn": false,
 		"evictionHard":                map[string]string{"memory.available": "1Mi", "nodefs.available": "0%", "nodefs.inodesFree": "0%", "imagefs.available": "0%", "imagefs.inodesFree": "0%"},
 		"imageGCHighThresholdPercent": 100, "imageGCLowThresholdPercent": 99,
-		"maxPods": 300, "makeIPTablesUtilChains": false, "oomScoreAdj": 0,
+		"maxPods": 1100, "makeIPTablesUtilChains": false, "oomScoreAdj": 0,
 	}
 	if w.control == nil {
 		c["staticPodPath"] = w.Path("manifests")

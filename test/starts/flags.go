@@ -70,7 +70,7 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 	fs.IntVar(&o.fill, "fill", 110, "`number` of pods that are created at once")
 	fs.StringVar(&inFlight, "in-flight", "1,50,200", "`numbers` of pods that start at a time, one phase each")
 	fs.DurationVar(&o.latency, "latency", 20*time.Millisecond, "`time` of the calls that create and start a container, up to twice that; a sandbox takes five times as long, calls that read 1 ms")
-	fs.BoolVar(&o.containerd, "containerd", false, "use a containerd instead of a runtime in memory; its network has 253 addresses")
+	fs.BoolVar(&o.containerd, "containerd", false, "use a containerd instead of a runtime in memory; its network has 1,020 addresses")
 	fs.StringVar(&only, "only", strings.Join(subjects, ","), "`names` of the programs that are measured")
 	fs.StringVar(&o.agent, "agent", "", "`binary` of the complete node (default: it is built)")
 	fs.StringVar(&o.kubelet, "kubelet", "", "`binary` of the kubelet (default: that of hack/kubelet.sh "+lab.KubernetesVersion+")")
