@@ -27,7 +27,7 @@ minor=${BASH_REMATCH[1]}
 [ $# -gt 0 ] || set -- kubelet
 dir=${KUBEPARTS_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/kubeparts}/kubelet-$version
 
-export GOWORK=off GOFLAGS=-mod=mod CGO_ENABLED=0
+export GOWORK=off GOFLAGS="-mod=mod -trimpath" CGO_ENABLED=0
 of=k8s.io/component-base/version
 flags="-s -w -X $of.gitVersion=$version -X $of.gitMajor=1 -X $of.gitMinor=$minor"
 

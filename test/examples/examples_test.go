@@ -183,12 +183,13 @@ func copyExample(from, to string, withTests bool) (program, tests int, err error
 	return program, tests, err
 }
 
-// run runs the go command without network in dir.
+// run runs the go command without network in dir. Without cgo it takes less time to compile, and with the
+// flags of the environment, such as -trimpath, what has been compiled is used.
 func run(t *testing.T, dir string, args ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod", "GOPROXY=off", "CGO_ENABLED=0") // which takes less time to compile
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod "+os.Getenv("GOFLAGS"), "GOPROXY=off", "CGO_ENABLED=0")
 	out, err := cmd.CombinedOutput()
 	assert.NoError(t, err, "go %v\n%s", args, out)
 }

@@ -26,7 +26,7 @@ type toolchain struct {
 func newToolchain(ctx context.Context, tree, work, version string) (*toolchain, error) {
 	t := &toolchain{version: version, tree: tree, work: work}
 	proxy := filepath.Join(work, "proxy")
-	err := command(ctx, filepath.Join(tree, "tools"), []string{"GOWORK=off", "GOFLAGS="}, "go", "run", "./goproxy", "-version", version, "-out", proxy, tree)
+	err := command(ctx, filepath.Join(tree, "tools"), []string{"GOWORK=off", "GOFLAGS=-trimpath"}, "go", "run", "./goproxy", "-version", version, "-out", proxy, tree)
 	if err != nil {
 		return nil, err
 	}
