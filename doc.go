@@ -106,7 +106,7 @@
 //	    │       ──▶ allocation                                  the order of a resize
 //	    ├── runtime/cri/remote                                  connects to a CRI socket
 //	    ├── runtime/cri/streaming                               client of a runtime's streaming server
-//	    ├── runtime/cri/streamserver                            streaming server: used by runtime/cri/serve and kube/server
+//	    ├── runtime/cri/streamserver                            streaming server of runtime/cri/serve and kube/server
 //	    ├── runtime/cri/userns                                  host IDs for user namespaces
 //	    ├── runtime/cri/logrotate, logread                      rotate logs; read them across rotations
 //	    ├── runtime/process                                     implements the CRI's Go interfaces with processes
@@ -127,10 +127,10 @@
 //	kube/server ──▶ kube/auth, runtime, logread                 the kubelet's API, an http.Handler
 //	kube/metrics ──▶ the packages with hooks                    Prometheus collectors, in packages by their dependencies
 //	kube/fakenode ──▶ kube/client, kube/node, agent, sim/scheduler   nodes for tests of controllers
-//	kube/hollow ──▶ kube/fakenode, kube/server                  nodes that others create, in several processes, with their ports
+//	kube/hollow ──▶ kube/fakenode, kube/server                  nodes in several processes, with their ports
 //	kube/trace ──▶ sim/cluster                                  plays the history of a cluster on another one
 //	kube/provider ──▶ agent                                     the pod side of a virtual-kubelet provider
-//	kube/kubelet ──▶ agent and all of the above                 the complete node; kube/kubelet/config reads its configuration
+//	kube/kubelet ──▶ agent and all of the above                 the complete node; kubelet/config reads its configuration
 //
 //	runtime/podenv          environment of a container                 runtime/cri, podconfig, prober, volume/payload
 //	logs                    klog in slog, limits of values of peers    agent/tracing, cm, runtime/cri, kube
@@ -139,7 +139,7 @@
 //	internal/podhttp        httpGet requests                           prober, runtime/cri
 //	internal/broadcast      events for readers with bounded queues     runtime/process, runtime/cri/fakecri
 //	internal/checkpoint     atomic checkpoint files                    allocation to volume/csi
-//	internal/crilog         logs in the CRI's format                   runtime/containers, runtime/process, runtime/cri/fakecri
+//	internal/crilog         logs in the CRI's format                   runtime/containers, process, cri/fakecri
 //	internal/dirlock        one agent for a directory                  agent/claim, runtime/process
 //	internal/conceal        removes values from texts                  agent/statuspage, runtime/cri
 //	internal/untrusted      files that containers can write            the packages that read them
@@ -147,7 +147,7 @@
 //	internal/yamljson       YAML with limits                           agent/claim, podsource/manifest, volume/objectdir
 //	internal/pause          interruptible waits                        eviction, logread, logrotate, runtimetest, sim
 //	internal/runonce        rejects the second call of Run             the types with Run
-//	internal/unixgrpc       serves gRPC on Unix sockets                agent/podsapi, cm/device, podresources, runtime/cri/serve
+//	internal/unixgrpc       serves gRPC on Unix sockets                agent/podsapi, cm, runtime/cri/serve
 //	internal/usernamespace  detects user namespaces                    runtime/process, volume/emptydir
 //	internal/gate           waits for calls in progress                runtime/cri/serve, streamserver
 //	internal/singleflight   suppresses duplicate calls                 credentials, images

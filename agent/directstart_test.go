@@ -95,8 +95,8 @@ func (d *directTimes) stepped(i pipeline.StepInfo) {
 	}
 }
 
-// exit records the exit of a container. A runtime in memory publishes the event before it calls the test, so that the status may be
-// written by then.
+// exit records the exit of a container. A runtime in memory publishes the event before it
+// calls the test, so that the status may be written by then.
 func (d *directTimes) exit(uid types.UID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

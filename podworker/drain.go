@@ -57,8 +57,8 @@ func (l *Loop) Drain(ctx context.Context, runtime func() error) error {
 // left are not terminated.
 var ErrRunReturned = errors.New("Run has returned")
 
-// settleAndTerminateAll is terminateAll after settle: a pod that starts again has a worker, and is not between the old one and
-// the new one.
+// settleAndTerminateAll is terminateAll after settle: a pod that starts again has a
+// worker, and is not between the old one and the new one.
 func (l *Loop) settleAndTerminateAll(killed map[types.UID]bool) (left int, grace time.Duration, ended bool) {
 	l.settling.Lock()
 	defer l.settling.Unlock()

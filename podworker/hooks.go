@@ -11,8 +11,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// Hooks observe [Workers] and a [Loop]; the same value may be passed to both. They are called synchronously on the goroutine on which the event occurs and must
-// neither block nor call the Loop. Each may be nil.
+// Hooks observe [Workers] and a [Loop]; the same value may be passed to both. They are called synchronously
+// on the goroutine on which the event occurs and must neither block nor call the Loop. Each may be nil.
 type Hooks struct {
 	// Synced is called by Workers after each call of the Handler.
 	Synced func(SyncInfo)

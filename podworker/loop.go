@@ -55,8 +55,8 @@ type LoopConfig struct {
 }
 
 // A Loop maintains the set of desired pods and applies it to the Workers. It receives the pods
-// of the sources (podsource.Sink), writes them to the [Table] of the Workers and terminates orphans. Safe for concurrent use; its methods
-// do not block, except Run and Drain.
+// of the sources (podsource.Sink), writes them to the [Table] of the Workers and terminates
+// orphans. Safe for concurrent use; its methods do not block, except Run and Drain.
 type Loop struct {
 	cfg   LoopConfig
 	table *Table

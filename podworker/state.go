@@ -8,9 +8,9 @@ import "fmt"
 //	Waiting ──first in queue──▶ Syncing ──kill, delete, terminal──▶ Stopping
 //	   │                         Sync                                  │ Sync has returned
 //	   │                                                               ▼
-//	   │                                                           Terminating ──terminated──▶ Cleaning ──cleaned──▶ Finished
-//	   │                                                            Terminate                   Cleanup                ▲
-//	   └──────────────────── removed or deleted before the start ──────────────────────────────────────────────────────┘
+//	   │       Finished ◀──cleaned── Cleaning ◀──terminated────── Terminating
+//	   │           ▲                  Cleanup                      Terminate
+//	   └───────────┘ removed or deleted before the start
 //
 // Only static pods wait; all others begin in Syncing. A pod that is killed in Waiting has
 // no containers and advances to Cleaning, so that its status contains the reason. A deletion

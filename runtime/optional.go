@@ -23,9 +23,9 @@ type Health struct {
 }
 
 // A Watcher is a Runtime that emits an event when a pod may have changed. Events are not trusted:
-// package pleg inspects the pod, which may cost nothing (see [AllowAnnounced]). Without it, or while it fails, changes are found by listing. If
-// every change of a sandbox or container, including its removal, has an event after it can be
-// observed, pleg lists rarely; pleg detects missing events and lists more often.
+// package pleg inspects the pod, which may cost nothing (see [AllowAnnounced]). Without it, or while it
+// fails, changes are found by listing. If every change of a sandbox or container, including its removal, has
+// an event after it can be observed, pleg lists rarely; pleg detects missing events and lists more often.
 type Watcher interface {
 	// Watch calls changed with the UID of a pod that may have changed, from one goroutine. It
 	// blocks until ctx is done and returns nil, or returns an error if it cannot continue.

@@ -28,9 +28,9 @@ func NewChecker(invariants []Invariant, keepsRecords, runsHooks bool) *Checker {
 	return c
 }
 
-// Add adds an entry, whose At is set, and returns the violations that it reveals. now is the time of the entry; entries are
-// added in order of time. Pods in Object and the containers are kept and must not be changed later. The pods must have been
-// passed to [SetIncarnation].
+// Add adds an entry, whose At is set, and returns the violations that it reveals. now is the
+// time of the entry; entries are added in order of time. Pods in Object and the containers
+// are kept and must not be changed later. The pods must have been passed to [SetIncarnation].
 func (c *Checker) Add(e Entry, now time.Time) []Violation {
 	c.truth.apply(&e, now)
 	if e.UID != "" && e.Pod == "" {
@@ -49,8 +49,9 @@ func (t *truth) violations(checks []invariantCheck, e *Entry) (out []Violation) 
 	return out
 }
 
-// SetIncarnation sets the number of times that a pod with this UID was added to its source, from 1. An agent's calls may be
-// late, when the next pod with the same UID exists already; the number, an annotation, associates them with the right one.
+// SetIncarnation sets the number of times that a pod with this UID was added to its
+// source, from 1. An agent's calls may be late, when the next pod with the same UID
+// exists already; the number, an annotation, associates them with the right one.
 func SetIncarnation(pod *v1.Pod, n int) {
 	pod.Annotations = maps.Clone(pod.Annotations)
 	if pod.Annotations == nil {

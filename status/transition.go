@@ -57,8 +57,8 @@ func checkTransition(pod *v1.Pod, old, new *v1.PodStatus) error {
 
 // computeLegal is Compute, except that a terminated container that may not restart stays
 // terminated whatever is observed of it; illegal is an error for the first such container, except
-// an init container that runs again in a new sandbox. The rest of the status is updated: a runtime that lost its state may run such a container again,
-// and the other containers must stay visible meanwhile.
+// an init container that runs again in a new sandbox. The rest of the status is updated: a runtime that
+// lost its state may run such a container again, and the other containers must stay visible meanwhile.
 func computeLegal(f Facts) (s v1.PodStatus, illegal error) {
 	old := f.previous()
 	for {

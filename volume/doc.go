@@ -16,7 +16,9 @@
 //
 // # Usage
 //
-//	m, err := volume.New(volume.Config{RootDir: "/var/lib/kubelet", Plugins: plugins, Mounter: volume.NewMounter(volume.CanMount())})
+//	m, err := volume.New(volume.Config{
+//		RootDir: "/var/lib/kubelet", Plugins: plugins, Mounter: volume.NewMounter(volume.CanMount()),
+//	})
 //	go m.Run(ctx)
 //	mounted, err := m.Mount(ctx, pod) // at each sync of the pod, before its containers start
 //	…
@@ -74,7 +76,8 @@
 // # Testing
 //
 // Tables test the planner, synctest bubbles the Manager with volumetest's plugin and mounter, real
-// files the ownership, sub-paths and removal. volumetest.TestPlugin is the suite for plugins. As root, a stress test runs 200 pods while the agent is killed repeatedly.
+// files the ownership, sub-paths and removal. volumetest.TestPlugin is the suite for
+// plugins. As root, a stress test runs 200 pods while the agent is killed repeatedly.
 //
 // # Stability
 //

@@ -87,7 +87,8 @@ type CallInfo struct {
 	Err    error  // nil if the call succeeded
 }
 
-// A Server implements the pod resources API v1, and v1alpha1, of which monitors need the devices. Safe for concurrent use.
+// A Server implements the pod resources API v1, and v1alpha1, of which monitors need the
+// devices. Safe for concurrent use.
 type Server struct {
 	api.UnimplementedPodResourcesListerServer
 	cfg Config

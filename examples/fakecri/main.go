@@ -9,7 +9,8 @@
 //	$ crictl -r unix:///tmp/fakecri.sock pull busybox
 //	$ crictl -r unix:///tmp/fakecri.sock run container.json pod.json
 //	… or with the reference agent, whose pods then run here:
-//	$ go run ./examples/agent --manifests=examples/agent/pods --runtime=unix:///tmp/fakecri.sock --root=/tmp/fakecri-agent
+//	$ go run ./examples/agent --manifests=examples/agent/pods --runtime=unix:///tmp/fakecri.sock \
+//	    --root=/tmp/fakecri-agent
 //	Ctrl-C stops it and discards all pods.
 package main
 

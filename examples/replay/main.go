@@ -1,5 +1,6 @@
 // Replay replays a recording of a node in virtual time (package sim/replay): the recorded pods, answers of the
-// runtime, events and probes drive the agent of this program, whose calls and statuses are compared with the recorded ones.
+// runtime, events and probes drive the agent of this program, whose calls and statuses
+// are compared with the recorded ones.
 //
 //	$ go run ./examples/replay /var/log/kubeparts-recordings
 //	$ go run ./examples/replay --until 3h4m --from default/web --draw web.svg FILE.kprec

@@ -3,8 +3,8 @@
 //
 // # Behavior
 //
-// Each file in testdata is a bug that the simulation must find. It specifies the text of a file that is replaced, the invariants of package
-// sim of which at least one must be violated, and why it is a bug:
+// Each file in testdata is a bug that the simulation must find. It specifies the text of a file that is
+// replaced, the invariants of package sim of which at least one must be violated, and why it is a bug:
 //
 //	file: pleg/record.go
 //	in: sim/simcri
@@ -54,10 +54,11 @@
 // that is in the list, or of which a file is, including its tests, testdata and table of mutants.
 // If it is empty or not set, all are planted:
 //
-//	KUBEPARTS_MUTANTS_CHANGED="$(git diff --name-only origin/main)" go test -tags mutants -run 'Simulation|UnitTests' ./internal/mutants
+//	KUBEPARTS_MUTANTS_CHANGED="$(git diff --name-only origin/main)" \
+//	    go test -tags mutants -run 'Simulation|UnitTests' ./internal/mutants
 //
-// Some mutants are also recorded on a containerd: the recording is replayed and shrunk to a test, which must fail with the
-// mutant and pass without it (docs/recording.md):
+// Some mutants are also recorded on a containerd: the recording is replayed and shrunk to
+// a test, which must fail with the mutant and pass without it (docs/recording.md):
 //
 //	go test -tags mutants -run IntegrationMutants -v -timeout 60m ./internal/mutants
 //	go test -tags mutants -run IntegrationMutants ./internal/mutants -only exit-code-made-up

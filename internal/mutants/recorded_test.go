@@ -36,8 +36,8 @@ type outcome struct {
 	ReplayTook, Took      time.Duration // of one replay, and of the shrinking
 }
 
-// TestIntegrationScenario records an agent of this test binary on a containerd, replays the recording, and shrinks it to a test.
-// TestIntegrationMutantsAreShrunkToTests runs it in binaries with mutants.
+// TestIntegrationScenario records an agent of this test binary on a containerd, replays the recording,
+// and shrinks it to a test. TestIntegrationMutantsAreShrunkToTests runs it in binaries with mutants.
 func TestIntegrationScenario(t *testing.T) {
 	if *scenarioName == "" {
 		t.Skip("no -scenario")
@@ -94,8 +94,8 @@ func sizeOf(t *testing.T, dir string) (n int) {
 	return n
 }
 
-// Each scenario is recorded with its mutant on a containerd. The test that its recording is shrunk to fails with the mutant and
-// passes without it. The results are logged as the table of docs/recording.md.
+// Each scenario is recorded with its mutant on a containerd. The test that its recording is shrunk to
+// fails with the mutant and passes without it. The results are logged as the table of docs/recording.md.
 func TestIntegrationMutantsAreShrunkToTests(t *testing.T) {
 	lab.Need(t, "containerd")
 	out := map[string]string{}

@@ -26,9 +26,9 @@
 //
 // A quantity that is no int64, such as "1.5Gi", or one of more than 18 digits, is represented in
 // another way since 1.38: its pod has the UID of 1.38 only if this program is built with the library
-// of 1.38, and those of earlier releases only if it is not. A quantity in the pod must not have been formatted before, which changes its
-// representation. A time in the pod's metadata has a value that depends on the time zone
-// of the kubelet's process.
+// of 1.38, and those of earlier releases only if it is not. A quantity in the pod must
+// not have been formatted before, which changes its representation. A time in the pod's
+// metadata has a value that depends on the time zone of the kubelet's process.
 //
 // # Differences from the kubelet
 //

@@ -10,12 +10,15 @@
 //
 // # Usage
 //
-//	tokens, err := auth.NewTokens(auth.TokensConfig{Reviews: client.AuthenticationV1().TokenReviews()}) // a client with its own rate limit
+//	// The client has a rate limit of its own.
+//	tokens, err := auth.NewTokens(auth.TokensConfig{Reviews: client.AuthenticationV1().TokenReviews()})
 //	access, err := auth.NewAccess(auth.AccessConfig{Reviews: client.AuthorizationV1().SubjectAccessReviews()})
 //	authenticator := auth.Chain{auth.Certificates{Roots: roots}, tokens}
 //	…
 //	user, err := authenticator.Authenticate(r)      // err: 401
-//	d, err := access.Authorize(r.Context(), user, auth.Attributes{Verb: "get", Version: "v1", Resource: "nodes", Subresource: "metrics", Name: "n1"})
+//	d, err := access.Authorize(r.Context(), user, auth.Attributes{
+//		Verb: "get", Version: "v1", Resource: "nodes", Subresource: "metrics", Name: "n1",
+//	})
 //	if err != nil { … }                             // 500
 //	if !d.Allowed { … }                             // 403
 //

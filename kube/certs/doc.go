@@ -14,7 +14,9 @@
 //
 // # Usage
 //
-//	cfg := certs.Config{NodeName: "n1", Dir: "/var/lib/agent/pki", Kubeconfig: "/etc/agent/kubeconfig", Bootstrap: readBootstrap}
+//	cfg := certs.Config{
+//		NodeName: "n1", Dir: "/var/lib/agent/pki", Kubeconfig: "/etc/agent/kubeconfig", Bootstrap: readBootstrap,
+//	}
 //	if err := certs.Bootstrap(ctx, cfg); err != nil { … } // blocks until there is a certificate
 //	base, err := clientcmd.BuildConfigFromFlags("", cfg.Kubeconfig)
 //	rotation, err := certs.NewRotation(base, cfg)
@@ -24,7 +26,9 @@
 //
 // The serving certificate is [SelfSigned], or signed by the cluster:
 //
-//	serving, err := certs.NewServing(certs.ServingConfig{NodeName: "n1", Dir: cfg.Dir, Client: client, Addresses: addresses})
+//	serving, err := certs.NewServing(certs.ServingConfig{
+//		NodeName: "n1", Dir: cfg.Dir, Client: client, Addresses: addresses,
+//	})
 //	tls.Config{GetCertificate: serving.Certificate}
 //	…
 //	err = serving.Run(ctx)

@@ -49,10 +49,9 @@
 // cronjob-controller, daemonset-controller, deployment-controller,
 // disruption-controller, endpoints-controller, endpointslice-controller,
 // ephemeral-volume-controller, garbage-collector-controller,
-// horizontal-pod-autoscaler-controller, job-controller, namespace-controller, node-lifecycle-controller, pod-garbage-collector-controller,
-// replicaset-controller, replicationcontroller-controller, resourcequota-controller,
-// serviceaccount-controller, statefulset-controller, taint-eviction-controller,
-// ttl-after-finished-controller.
+// horizontal-pod-autoscaler-controller, job-controller, namespace-controller, node-lifecycle-controller,
+// pod-garbage-collector-controller, replicaset-controller, replicationcontroller-controller, resourcequota-controller,
+// serviceaccount-controller, statefulset-controller, taint-eviction-controller, ttl-after-finished-controller.
 //
 // HorizontalPodAutoscalers need resource metrics: those of the behaviors of fake nodes, with
 // api.Aggregate(hollow.Metrics(nodes)), of package kube/hollow.

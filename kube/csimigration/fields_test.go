@@ -11,8 +11,8 @@ import (
 	"github.com/kubeparts/kubeparts/volume"
 )
 
-// Every field of an inline volume, and its place in the CSI volume. The translation ignores diskName, storagePolicyID, the
-// secretRef of cinder, and the readOnly of portworxVolume, which is its access mode.
+// Every field of an inline volume, and its place in the CSI volume. The translation ignores diskName,
+// storagePolicyID, the secretRef of cinder, and the readOnly of portworxVolume, which is its access mode.
 func TestFieldsOfInlineVolumes(t *testing.T) {
 	none := map[string]string{}
 	for name, c := range map[string]struct {

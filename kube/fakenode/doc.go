@@ -86,9 +86,8 @@
 //   - Nodes write the events of the kubelet that follow from a behavior or a method: Pulled,
 //     Created, Started, Killing, BackOff, Failed (with Pulling, of images), Unhealthy,
 //     Evicted, NodeReady, NodeNotReady, NodeSchedulable, NodeNotSchedulable, those of the
-//     conditions of a new node, and those of admission; the scheduler writes Scheduled and FailedScheduling. Pulled reports an image
-//     that is present, since none is pulled. Events that are not written when a node fails
-//     are lost.
+//     conditions of a new node, and those of admission; the scheduler writes Scheduled and FailedScheduling. Pulled
+//     reports an image that is present, since none is pulled. Events that are not written when a node fails are lost.
 //   - There are no networks: pod addresses are not reachable. Logs, commands, endpoints and
 //     resource usage of behaviors have an effect only where [Nodes.View] is served: package
 //     kube/hollow serves the kubelet's API.

@@ -132,8 +132,8 @@ func (n *Nodes) Run(ctx context.Context) error {
 	return runAll(ctx, runs...)
 }
 
-// Wait blocks until all of Config.Nodes are ready, and known to the scheduler. If ctx is done first, it returns an error with the
-// name of a node that is not ready and the last error of its heartbeat.
+// Wait blocks until all of Config.Nodes are ready, and known to the scheduler. If ctx is done first,
+// it returns an error with the name of a node that is not ready and the last error of its heartbeat.
 func (n *Nodes) Wait(ctx context.Context) error {
 	for _, h := range n.hosts {
 		select {

@@ -157,9 +157,9 @@ type State struct {
 	// returns the same. Zero if it has not started or finished.
 	StartedAt, FinishedAt time.Time
 
-	// ExitCode, Reason and Message describe an exit. The code after a signal is 128 and its number. An empty Reason means Completed, or Error if
-	// the code is not 0. Message is the termination message, if the backend knows it and the
-	// container does not write it to its mounted file.
+	// ExitCode, Reason and Message describe an exit. The code after a signal is 128 and its number.
+	// An empty Reason means Completed, or Error if the code is not 0. Message is the termination
+	// message, if the backend knows it and the container does not write it to its mounted file.
 	ExitCode int32
 	Reason   string
 	Message  string
@@ -253,7 +253,8 @@ type Auth struct{ Username, Password, Server, IdentityToken, RegistryToken strin
 type Updater interface {
 	// UpdateFiles replaces the content of a volume of a running instance: Volume.Path identifies it. Files
 	// that are not in v.Files are removed. It is called again after an error, and at least once for each
-	// volume of an instance: a queued or repeated Run may have started it with older files. Mounts with a SubPath are not updated, as in the kubelet.
+	// volume of an instance: a queued or repeated Run may have started it with older files.
+	// Mounts with a SubPath are not updated, as in the kubelet.
 	UpdateFiles(ctx context.Context, id string, v Volume) error
 }
 

@@ -12,7 +12,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// announcing returns an event of pod u with a sandbox and containers, "c" of them running, and those with a "-" after their ID exited.
+// announcing returns an event of pod u with a sandbox and containers, "c" of them
+// running, and those with a "-" after their ID exited.
 func announcing(sandbox string, containers ...string) *runtimeapi.ContainerEventResponse {
 	e := &runtimeapi.ContainerEventResponse{PodSandboxStatus: &runtimeapi.PodSandboxStatus{
 		Id: sandbox, State: runtimeapi.PodSandboxState_SANDBOX_READY, Metadata: &runtimeapi.PodSandboxMetadata{Uid: "u"},
@@ -41,8 +42,8 @@ func takes(a *announcements) bool {
 	return ok
 }
 
-// A sandbox that this process does not know was created by a call that timed out, or by another program. Later events of the known
-// sandbox do not contain it.
+// A sandbox that this process does not know was created by a call that timed out, or by
+// another program. Later events of the known sandbox do not contain it.
 func TestAnUnknownObjectInAnEventNeedsAnInspection(t *testing.T) {
 	for name, unknown := range map[string]*runtimeapi.ContainerEventResponse{
 		"sandbox": announcing("other"), "container": announcing("s", "c", "other"), "without an ID": announcing("s", "c", ""),

@@ -102,8 +102,8 @@ func (rec *podCheckpoint) exitStatuses() map[string]*runtime.ContainerStatus {
 }
 
 // mustSync reports whether the record must survive a power failure: only it has the exits of
-// removed instances, and why instances were stopped. The rest is about instances that have not survived, or is derived from the
-// runtime and the log directory.
+// removed instances, and why instances were stopped. The rest is about instances that
+// have not survived, or is derived from the runtime and the log directory.
 func (rec *podCheckpoint) mustSync() bool {
 	return len(rec.Exits)+len(rec.Terminated)+len(rec.Replaced) > 0
 }

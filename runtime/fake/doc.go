@@ -45,7 +45,8 @@
 //	runtime/runtimetest          start to ignoreTERM, without message and stopCode; command and Exec
 //	runtime/containers/containerstest   the same with message, log and Attach, without command, reason and crashes
 //	runtime/cri/fakecri          start to ignoreTERM, and log to command; Exec and Forward
-//	sim                          start, exit to unhealthy without message, reason, stopCode, neverReady and flap; liveness, version
+//	sim                          start, exit to unhealthy without message, reason, stopCode, neverReady and flap;
+//	                             liveness, version
 //	kube/fakenode                start to evict, without queue, message, stopCode, started, unhealthy and liveness;
 //	                             log to command, Exec, Attach and Forward where kube/hollow serves its nodes
 //

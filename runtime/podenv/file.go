@@ -92,13 +92,12 @@ func checkFile(pod *v1.Pod, ref *v1.FileKeySelector) error {
 }
 
 // valueInFile returns the value of a key in an env file with entries of the form KEY='value', and whether
-// the file has the key (rule pe-9). A value is the literal text between the quotes, which may contain line breaks. Spaces
-// at the beginning of a line, empty lines, and lines that begin with "#" are ignored. The first entry
-// of the key counts, and lines after it are not read; lines before it must be valid. A space before
-// "=" is an error. A space after it makes the value empty, as in a shell, whatever follows. Other
-// syntax that a shell would interpret is an error: a value without quotes or in double quotes, and
-// anything but a comment after the closing quote. From minor version 1.38 on, a comment must be
-// separated from the quote, and nothing but a comment may follow a space after "=".
+// the file has the key (rule pe-9). A value is the literal text between the quotes, which may contain line breaks.
+// Spaces at the beginning of a line, empty lines, and lines that begin with "#" are ignored. The first entry of the
+// key counts, and lines after it are not read; lines before it must be valid. A space before "=" is an error. A space
+// after it makes the value empty, as in a shell, whatever follows. Other syntax that a shell would interpret is an
+// error: a value without quotes or in double quotes, and anything but a comment after the closing quote. From minor
+// version 1.38 on, a comment must be separated from the quote, and nothing but a comment may follow a space after "=".
 func valueInFile(data []byte, key string, minor int) (value string, found bool, err error) {
 	lines := &lineReader{scanner: bufio.NewScanner(bytes.NewReader(data))}
 	for lines.next() {

@@ -49,8 +49,8 @@ func (r *Runtime) publishLocked(sandboxID string, kind runtimeapi.ContainerEvent
 // GetContainerEvents sends an event for each sandbox and container that is
 // created, started, stopped or deleted, until ctx is done, and then returns ctx's
 // error. It returns Unavailable if the runtime is closed, and ResourceExhausted to a
-// reader that is 4096 events behind. It does not close the channel. The callback, which may be nil, is called with nil (there is no stream)
-// as soon as no further event can be missed.
+// reader that is 4096 events behind. It does not close the channel. The callback, which may
+// be nil, is called with nil (there is no stream) as soon as no further event can be missed.
 //
 // Exits are reported within milliseconds: the supervisors record them in one
 // directory, which is watched. The exit of a container whose supervisor was

@@ -12,8 +12,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
-// Exec calls the container's Behavior.Exec; if it is nil, Behavior.Commands apply. It returns an error if the container does not run. See
-// [runtime.Execer].
+// Exec calls the container's Behavior.Exec; if it is nil, Behavior.Commands apply. It
+// returns an error if the container does not run. See [runtime.Execer].
 func (r *Runtime) Exec(ctx context.Context, containerID string, cmd []string, timeout time.Duration) (runtime.ExecResult, error) {
 	var stdout, stderr bytes.Buffer
 	code, err := r.exec(ctx, containerID, cmd, timeout, runtime.Streams{Stdout: &stdout, Stderr: &stderr})

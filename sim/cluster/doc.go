@@ -33,9 +33,10 @@
 //
 // # Usage
 //
+//	node := cluster.Node{Capacity: cluster.Resources{CPU: 16000, Memory: 64 << 30, Disk: 200 << 30}}
 //	c, err := cluster.New(cluster.Config{
 //		Seed:  1,
-//		Nodes: slices.Repeat([]cluster.Node{{Capacity: cluster.Resources{CPU: 16000, Memory: 64 << 30, Disk: 200 << 30}}}, 100),
+//		Nodes: slices.Repeat([]cluster.Node{node}, 100),
 //		Pods:  pods, // or those of a trace: package sim/cluster/trace
 //		Duration: 24 * time.Hour,
 //		Kubelet:  cluster.Kubelet{Eviction: eviction.Policy{Rank: youngestFirst}},

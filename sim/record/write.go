@@ -7,9 +7,9 @@ import (
 	"iter"
 )
 
-// Write writes frames as a file that [Read] reads: one recording in one file. The first frame, and no other one, must be a
-// Header; the last one should be an End. Slots are not used: each call is written with its messages. It returns an error if a
-// frame is larger than 16 MiB or has no JSON form, or that of out.
+// Write writes frames as a file that [Read] reads: one recording in one file. The first frame, and no other
+// one, must be a Header; the last one should be an End. Slots are not used: each call is written with its
+// messages. It returns an error if a frame is larger than 16 MiB or has no JSON form, or that of out.
 func Write(out io.Writer, frames iter.Seq[Frame]) error {
 	w, err := newFrameWriter(out)
 	if err != nil {

@@ -113,8 +113,8 @@ func (t *replayed) sandboxState(read *call, began time.Duration, s runtimeapi.Po
 	return s
 }
 
-// hasExited reports whether the runtime has reported the exit of a container in the recording, and the agent has stopped it if the
-// recorded one did.
+// hasExited reports whether the runtime has reported the exit of a container in the
+// recording, and the agent has stopped it if the recorded one did.
 func (t *replayed) hasExited(now time.Duration) bool {
 	if t.exited == nil || t.reported > now {
 		return false

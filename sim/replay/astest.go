@@ -12,7 +12,8 @@ import (
 	"unicode"
 )
 
-// A TestFile describes the file that [Recording.AsTest] writes. The zero value is a test that fails if the replay diverges.
+// A TestFile describes the file that [Recording.AsTest] writes. The zero value is a test
+// that fails if the replay diverges.
 type TestFile struct {
 	// Package is the name of the package of the file. Empty means "replayed_test".
 	Package string
@@ -24,9 +25,9 @@ type TestFile struct {
 	Invariants []string
 }
 
-// AsTest writes a Go file with a test that replays the recording, which the file contains. The test requires no other files, and
-// only exported packages. It returns an error for an invalid name, an unknown invariant, a recording that is damaged or larger than
-// 1 MiB in JSON, and that of out.
+// AsTest writes a Go file with a test that replays the recording, which the file contains. The test
+// requires no other files, and only exported packages. It returns an error for an invalid name, an
+// unknown invariant, a recording that is damaged or larger than 1 MiB in JSON, and that of out.
 func (r *Recording) AsTest(out io.Writer, file TestFile) error {
 	file.Package = cmp.Or(file.Package, "replayed_test")
 	if file.Name == "" {

@@ -8,9 +8,9 @@ import (
 	"github.com/kubeparts/kubeparts/sim"
 )
 
-// Check replays a recording, frames as lines of JSON ([ReadJSON]), and fails t if the agent of this program violates one of the
-// invariants; the failure has what happened before. Without invariants, it fails t if the agent diverges. It is what tests call that
-// [Recording.AsTest] writes. It must not be called in a bubble of testing/synctest.
+// Check replays a recording, frames as lines of JSON ([ReadJSON]), and fails t if the agent of this program violates
+// one of the invariants; the failure has what happened before. Without invariants, it fails t if the agent diverges.
+// It is what tests call that [Recording.AsTest] writes. It must not be called in a bubble of testing/synctest.
 func Check(t testing.TB, frames string, invariants ...string) Result {
 	t.Helper()
 	return CheckWith(t, frames, Options{Invariants: invariants})
@@ -39,8 +39,8 @@ func CheckWith(t testing.TB, frames string, opts Options) Result {
 // traceContext is the number of entries that are printed before a violation.
 const traceContext = 25
 
-// Explain returns the first violation with the description of its invariant and what happened before, as text of several
-// lines; empty if there is none.
+// Explain returns the first violation with the description of its invariant and what
+// happened before, as text of several lines; empty if there is none.
 func (r Result) Explain() string {
 	if len(r.Violations) == 0 {
 		return ""

@@ -114,8 +114,8 @@ func closeTimes(a, b string, tolerance time.Duration) bool {
 	return errX == nil && errY == nil && x.Sub(y).Abs() <= tolerance+time.Second
 }
 
-// unavailable returns a text without the description of an error of a connection. The runtime cannot be reached for several reasons at
-// once: the socket does not exist, the peer has closed the connection.
+// unavailable returns a text without the description of an error of a connection. The runtime cannot be
+// reached for several reasons at once: the socket does not exist, the peer has closed the connection.
 func unavailable(text string) string {
 	const code = "rpc error: code = Unavailable desc = "
 	before, _, found := strings.Cut(text, code)
@@ -125,8 +125,8 @@ func unavailable(text string) string {
 	return before + code
 }
 
-// closeSeconds reports whether two numbers of seconds differ by at most one. A timeout is the rest of a grace period, rounded to
-// a second: it depends on how long the agent took before.
+// closeSeconds reports whether two numbers of seconds differ by at most one. A timeout is the
+// rest of a grace period, rounded to a second: it depends on how long the agent took before.
 func closeSeconds(a, b string) bool {
 	x, errX := strconv.ParseInt(a, 10, 64)
 	y, errY := strconv.ParseInt(b, 10, 64)

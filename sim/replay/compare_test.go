@@ -117,7 +117,8 @@ func TestATimeoutMayDifferByASecond(t *testing.T) {
 	}
 }
 
-// The containers of a pod are stopped concurrently. Calls that fail at once do not overlap, but may be made in any order.
+// The containers of a pod are stopped concurrently. Calls that fail at once do not
+// overlap, but may be made in any order.
 func TestConcurrentCallsThatFailAreInAnyOrder(t *testing.T) {
 	dir := recordMachine(t, func(m *machine) {
 		until := time.Now().Add(12 * time.Second)

@@ -13,8 +13,9 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// Decisions are the calls of the CRI that changed pods and succeeded: those that pull images, and that create, start and stop
-// sandboxes and containers. The first call of several equal ones counts, and a stop of what does not run does not.
+// Decisions are the calls of the CRI that changed pods and succeeded: those that pull
+// images, and that create, start and stop sandboxes and containers. The first call of
+// several equal ones counts, and a stop of what does not run does not.
 type Decisions struct {
 	Recorded int // by the recorded program
 	Replayed int // by the replayed agent

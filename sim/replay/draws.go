@@ -8,8 +8,8 @@ import (
 	"github.com/kubeparts/kubeparts/sim/record"
 )
 
-// draws are the recorded random numbers. Those of the prober, and those of older recordings, do not contain which pod they
-// were drawn for.
+// draws are the recorded random numbers. Those of the prober, and those of older
+// recordings, do not contain which pod they were drawn for.
 type draws struct {
 	queues  map[drawKey][]*drawn
 	missing int // numbers that were not recorded

@@ -13,8 +13,8 @@ import (
 	"github.com/kubeparts/kubeparts/sim/replay"
 )
 
-// A recording, here one of three frames: the recorded agent started a pod that it received, and the replayed one is asked
-// to do the same.
+// A recording, here one of three frames: the recorded agent started a pod that it
+// received, and the replayed one is asked to do the same.
 func Example() {
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "1"}, Spec: v1.PodSpec{
 		Containers: []v1.Container{{Name: "main", Image: "nginx"}}, RestartPolicy: v1.RestartPolicyAlways,

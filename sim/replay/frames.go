@@ -15,8 +15,8 @@ import (
 // maxLine is the largest frame in JSON, as in a file.
 const maxLine = 16 << 20
 
-// ReadJSON reads frames as lines of JSON, as examples/recording --json prints them. Empty lines are ignored. Errors are those of
-// [Read] and of in.
+// ReadJSON reads frames as lines of JSON, as examples/recording --json prints them. Empty
+// lines are ignored. Errors are those of [Read] and of in.
 func ReadJSON(in io.Reader) (*Recording, error) {
 	return Read(func(yield func(record.Frame, error) bool) {
 		lines := bufio.NewScanner(in)
@@ -49,8 +49,8 @@ func (r *Recording) Write(out io.Writer) error {
 	return record.Write(out, slices.Values(single(r.frames)))
 }
 
-// single returns the frames of a recording of one file: with one header, without the sets that later files repeat, and with one
-// end.
+// single returns the frames of a recording of one file: with one header, without the sets
+// that later files repeat, and with one end.
 func single(frames []record.Frame) (out []record.Frame) {
 	for i, f := range frames {
 		if f.Header != nil && i > 0 || f.End != nil || f.Pods != nil && f.Pods.Complete {
@@ -77,7 +77,8 @@ func newRecording(frames []record.Frame) (*Recording, error) {
 	})
 }
 
-// asJSON returns a frame as a line of JSON of printable ASCII without backquotes, so that it can be in a raw string of Go.
+// asJSON returns a frame as a line of JSON of printable ASCII without backquotes, so that
+// it can be in a raw string of Go.
 func asJSON(f record.Frame) (string, error) {
 	t, err := frameTree(f)
 	if err != nil {

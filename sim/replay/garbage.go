@@ -8,9 +8,9 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// removals begins the kinds of the lanes with the removals by the garbage collection. A collection is requested when a pod has been
-// removed, and serves all requests that have arrived: whether a container that exits at that time is removed now or in the next
-// period depends on the Go scheduler.
+// removals begins the kinds of the lanes with the removals by the garbage collection. A collection is
+// requested when a pod has been removed, and serves all requests that have arrived: whether a
+// container that exits at that time is removed now or in the next period depends on the Go scheduler.
 const removals = "removal of "
 
 // garbagePeriod is longer than the period of an agent's garbage collection.
@@ -27,9 +27,9 @@ func (c *comparer) toleranceOf(key laneKey) time.Duration {
 	return c.tolerance
 }
 
-// failedRemoval returns the failed removal that is the nearest to a time; nil if one that succeeded is nearer, or if none failed. What
-// cannot be removed is tried again by each collection, and how many there are depends on the Go scheduler: failed removals
-// are matched from the start.
+// failedRemoval returns the failed removal that is the nearest to a time; nil if one that succeeded
+// is nearer, or if none failed. What cannot be removed is tried again by each collection, and how
+// many there are depends on the Go scheduler: failed removals are matched from the start.
 func (l *lane) failedRemoval(at time.Duration) (nearest *output) {
 	for _, o := range l.outputs {
 		nearer := nearest == nil || (o.begin-at).Abs() < (nearest.begin-at).Abs()
@@ -51,9 +51,9 @@ func (l *lane) failedRemoval(at time.Duration) (nearest *output) {
 // failed reports whether a call has failed.
 func (o *output) failed() bool { return o.call != nil && o.call.err != nil }
 
-// stoppedAgain returns the sandbox that a call stops although it was stopped before; nil for other calls. Such calls have no effect
-// and are not compared: the garbage collection makes them, and a termination that begins before an agent has inspected a
-// pod of an earlier one. recorded is nil for a call of the replayed agent.
+// stoppedAgain returns the sandbox that a call stops although it was stopped before; nil for other calls. Such
+// calls have no effect and are not compared: the garbage collection makes them, and a termination that begins
+// before an agent has inspected a pod of an earlier one. recorded is nil for a call of the replayed agent.
 func (w *world) stoppedAgain(method string, request []byte, recorded *call) *replayed {
 	if method != "StopPodSandbox" {
 		return nil

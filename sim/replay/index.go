@@ -311,8 +311,8 @@ func (x *index) status(c *call) {
 	}
 }
 
-// exitedBy sets the time at which the runtime has reported the exit of a container. A runtime that is overloaded reports it
-// seconds later.
+// exitedBy sets the time at which the runtime has reported the exit of a container. A
+// runtime that is overloaded reports it seconds later.
 func (t *thing) exitedBy(at time.Duration) {
 	if t.reported == 0 || at < t.reported {
 		t.reported = at

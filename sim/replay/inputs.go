@@ -173,8 +173,8 @@ func (w *world) send(ctx context.Context, e *runtimeapi.ContainerEventResponse, 
 	}
 }
 
-// nextStream returns the stream of events that was opened next: the replayed agent opens one earlier than the recorded one. After
-// the last one that ended, it is one that was open at the end of the recording. The caller holds mu.
+// nextStream returns the stream of events that was opened next: the replayed agent opens one earlier than the recorded
+// one. After the last one that ended, it is one that was open at the end of the recording. The caller holds mu.
 func (w *world) nextStream(key string) *call {
 	q, cur := w.x.reads[key], w.cursors[key]
 	if cur.next < len(q) {

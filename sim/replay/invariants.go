@@ -13,8 +13,8 @@ import (
 // graceInvariant is the only invariant that package sim does not have: it is about single calls of the CRI.
 const graceInvariant = "grace-period-given"
 
-// evaluated are the invariants of package sim whose entries a replay produces. The others require the behavior of simulated
-// images, or subsystems that are not replayed.
+// evaluated are the invariants of package sim whose entries a replay produces. The others
+// require the behavior of simulated images, or subsystems that are not replayed.
 var evaluated = []string{
 	"one-live-instance", "one-ready-sandbox", "restart-policy", "init-order", "back-off", "static-pod-exclusive", "no-sync-hot-loop",
 	"no-sync-after-kill", "no-start-after-kill", "grace-period-never-extended", "killed-for-a-reason", "sidecars-stop-last",

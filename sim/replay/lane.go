@@ -104,8 +104,8 @@ func (c *comparer) seal() {
 	}
 }
 
-// eligible returns the recorded outputs that may be next: those that no unmatched one precedes, and failed calls that were
-// made concurrently. ordered means that only the first one is.
+// eligible returns the recorded outputs that may be next: those that no unmatched one precedes,
+// and failed calls that were made concurrently. ordered means that only the first one is.
 func (l *lane) eligible(ordered bool) (out []*output) {
 	for l.next < len(l.outputs) && l.outputs[l.next].matched {
 		l.next++
@@ -127,8 +127,8 @@ func (l *lane) eligible(ordered bool) (out []*output) {
 	return out
 }
 
-// failedWith reports whether o and an earlier output are calls of one method that failed at about the same time. Concurrent
-// calls, such as those that stop the containers of a pod, do not overlap if the runtime cannot be reached.
+// failedWith reports whether o and an earlier output are calls of one method that failed at about the same time.
+// Concurrent calls, such as those that stop the containers of a pod, do not overlap if the runtime cannot be reached.
 func (o *output) failedWith(earlier *output) bool {
 	a, b := earlier.call, o.call
 	return a != nil && b != nil && a.err != nil && b.err != nil && a.method == b.method && b.begin-a.begin <= slack
@@ -241,8 +241,8 @@ func (c *comparer) matchStatus(key laneKey, at time.Duration, action string, bod
 	return nil
 }
 
-// early returns how much earlier than recorded output i of a lane of statuses is replayed. A status that was written when the write
-// before it returned was due at any time during that one.
+// early returns how much earlier than recorded output i of a lane of statuses is replayed. A
+// status that was written when the write before it returned was due at any time during that one.
 func (l *lane) early(i int, at time.Duration) time.Duration {
 	o := l.outputs[i]
 	if at < o.begin && i > 0 && o.begin-l.outputs[i-1].end <= lag {

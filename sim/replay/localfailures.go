@@ -15,8 +15,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// localReasons are the waiting reasons of containers that the agent could not create for a reason of its own, such as a full
-// disk or Services that have not been read. Such a failure is not a call of the CRI; it is known from the status.
+// localReasons are the waiting reasons of containers that the agent could not create for a reason of its own, such as a
+// full disk or Services that have not been read. Such a failure is not a call of the CRI; it is known from the status.
 var localReasons = []string{"CreateContainerConfigError", "PreCreateHookError"}
 
 // A localFailure is why a container was not created.
@@ -58,8 +58,8 @@ func (x *index) localFailures() map[containerKey][]*localFailure {
 	return out
 }
 
-// notCreated returns why the recorded agent did not create a container when the replayed one does; nil if it did. If the status
-// that has the failure was written before, the attempt is one that has failed again. The caller holds mu.
+// notCreated returns why the recorded agent did not create a container when the replayed one does; nil if it did. If
+// the status that has the failure was written before, the attempt is one that has failed again. The caller holds mu.
 func (w *world) notCreated(request []byte) error {
 	f := parse(request)
 	if f.Config == nil {
@@ -87,7 +87,8 @@ func (w *world) notCreated(request []byte) error {
 	return nil
 }
 
-// findKey is the key of the read that follows a call of CreateContainer that has failed. The recorded agent did not make it.
+// findKey is the key of the read that follows a call of CreateContainer that has failed.
+// The recorded agent did not make it.
 func findKey(c containerKey) string {
 	return readKey("ListContainers", encode(&runtimeapi.ListContainersRequest{Filter: &runtimeapi.ContainerFilter{
 		LabelSelector: map[string]string{podUIDLabel: string(c.pod), containerNameLabel: c.name},

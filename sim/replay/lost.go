@@ -9,8 +9,8 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// lost sets when the runtime lost containers that the agent did not remove: since then, no list of all containers, or of those of
-// the pod, has them. containerd does not load its containers if it is started with a full disk.
+// lost sets when the runtime lost containers that the agent did not remove: since then, no list of all containers,
+// or of those of the pod, has them. containerd does not load its containers if it is started with a full disk.
 func (x *index) lost() {
 	lists := map[types.UID][]*call{}                                  // by pod; empty for all
 	last, parsed := map[string]time.Duration{}, map[string][]string{} // the end of the last list by ID; IDs by answer
@@ -46,7 +46,8 @@ func (x *index) lost() {
 	}
 }
 
-// listsContainersOf returns the pod whose containers a successful call lists; empty if it lists all. It returns false for other calls.
+// listsContainersOf returns the pod whose containers a successful call lists; empty if it
+// lists all. It returns false for other calls.
 func listsContainersOf(c *call) (pod types.UID, ok bool) {
 	var req runtimeapi.ListContainersRequest
 	if c.method != "ListContainers" || c.err != nil || c.hangs || decode(c.request, &req) != nil {

@@ -13,7 +13,8 @@ import (
 // missing is the name of the operation that records that Has of Cgroups returned false.
 const missing = "missing"
 
-// earlyMissing is how much earlier than recorded a cgroup may be missing: a recorded sync takes time, a replayed one does not.
+// earlyMissing is how much earlier than recorded a cgroup may be missing: a recorded sync
+// takes time, a replayed one does not.
 const earlyMissing = 500 * time.Millisecond
 
 // Has returns false once for each time that it was recorded.

@@ -19,9 +19,10 @@ import (
 	"github.com/kubeparts/kubeparts/sim"
 )
 
-// A model is the world of a replay whose agent is checked by invariants, not compared with the recorded one. It is a runtime
-// that is consistent for any actions of the agent, also after these differ from the recorded ones. From the recording it
-// takes what agents do not cause: the exits of containers, errors and durations of calls, images, outcomes of probes.
+// A model is the world of a replay whose agent is checked by invariants, not compared with
+// the recorded one. It is a runtime that is consistent for any actions of the agent, also
+// after these differ from the recorded ones. From the recording it takes what agents do not
+// cause: the exits of containers, errors and durations of calls, images, outcomes of probes.
 //
 // It reports what happens as entries of package sim, whose invariants are evaluated.
 type model struct {
@@ -98,7 +99,8 @@ func newModel(w *world, invariants []string) *model {
 	return m
 }
 
-// action identifies equal changing calls. Requests of a recording and of the replay may have different IDs for equal things.
+// action identifies equal changing calls. Requests of a recording and of the replay may
+// have different IDs for equal things.
 func (m *model) action(method string, f fields) string {
 	id := f.ContainerID + f.PodSandboxID
 	switch t := m.w.x.things[id]; {

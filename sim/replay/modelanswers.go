@@ -98,7 +98,8 @@ func (m *model) image(c *call, name string, a *runtimeapi.ImageStatusResponse) e
 	return nil
 }
 
-// pulledLater reports whether the first recorded read of an image found none, so that it is absent until the replayed agent pulls it.
+// pulledLater reports whether the first recorded read of an image found none, so that it
+// is absent until the replayed agent pulls it.
 func (m *model) pulledLater(name string) bool {
 	for _, c := range m.w.x.reads["ImageStatus"+name] {
 		var first runtimeapi.ImageStatusResponse

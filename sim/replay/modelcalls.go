@@ -62,8 +62,8 @@ func (m *model) exchange(ctx context.Context, method, key, pace string, request 
 	return m.answer(c, method, request, f, answer)
 }
 
-// recordedCall returns the recorded call that determines the duration and the error of a call; nil if there is none. Errors
-// about things that do not exist are those of the recorded agent. The caller holds mu.
+// recordedCall returns the recorded call that determines the duration and the error of a call; nil if there
+// is none. Errors about things that do not exist are those of the recorded agent. The caller holds mu.
 func (m *model) recordedCall(method, key string, f fields) *call {
 	now := m.w.now()
 	if now > m.w.x.end {
@@ -150,8 +150,8 @@ func (m *model) awaitExit(ctx context.Context, id string) error {
 	}
 }
 
-// lostAnswer applies a call whose recorded error was that of the answer only: what it creates exists in the recording. The
-// caller holds mu.
+// lostAnswer applies a call whose recorded error was that of the answer only: what it
+// creates exists in the recording. The caller holds mu.
 func (m *model) lostAnswer(c *call, method string, request []byte, f fields) {
 	if method != "RunPodSandbox" && method != "CreateContainer" || f.Config == nil {
 		return
@@ -239,8 +239,8 @@ func (m *model) start(t *item, f fields) error {
 	return nil
 }
 
-// scheduleExit schedules the exit of a container that the recorded agent did not stop: at its recorded time, or after its
-// recorded duration if it was started at another time.
+// scheduleExit schedules the exit of a container that the recorded agent did not stop: at
+// its recorded time, or after its recorded duration if it was started at another time.
 func (m *model) scheduleExit(t *item) {
 	e := t.exited
 	if e == nil || t.stoppedByAgent() {

@@ -22,8 +22,8 @@ import (
 	"github.com/kubeparts/kubeparts/sim/record"
 )
 
-// A modelSource is a source of a checked replay. It delivers the recorded sets, as the API would after the writes of the
-// replayed agent: with its statuses, and without a pod that it has deleted.
+// A modelSource is a source of a checked replay. It delivers the recorded sets, as the API would
+// after the writes of the replayed agent: with its statuses, and without a pod that it has deleted.
 type modelSource struct {
 	m    *model
 	name string
@@ -136,8 +136,8 @@ func (s *modelSource) changed(old, pod *v1.Pod) {
 	}
 }
 
-// addEarlierStatus reports the status that a pod had when it was added, with the instances of containers in it that do not exist
-// anymore. The replayed agent is not responsible for them. The caller holds mu.
+// addEarlierStatus reports the status that a pod had when it was added, with the instances of containers
+// in it that do not exist anymore. The replayed agent is not responsible for them. The caller holds mu.
 func (m *model) addEarlierStatus(pod *v1.Pod) {
 	m.began = false
 	defer func() { m.began = true }()

@@ -94,8 +94,8 @@ func (x *index) earlier() (out []*thing) {
 	return out
 }
 
-// absent returns a recorded thing that the replayed agent may create: the earliest one of a pod, container and attempt; nil
-// if there is none. The name of a sandbox is empty.
+// absent returns a recorded thing that the replayed agent may create: the earliest one of
+// a pod, container and attempt; nil if there is none. The name of a sandbox is empty.
 func (x *index) absent(m *model, pod types.UID, name string, attempt uint32) (best *thing) {
 	for _, id := range slices.Sorted(maps.Keys(x.things)) {
 		t := x.things[id]

@@ -67,8 +67,8 @@ func (h handler) Probe(ctx context.Context, t prober.Target) (prober.Outcome, er
 	return out, newError(p.Error)
 }
 
-// ends reports whether a container was stopped or exited soon after a time. A probe at that time may be made by one of the two
-// agents only: the times of probes differ as much as those at which the container was seen to run.
+// ends reports whether a container was stopped or exited soon after a time. A probe at that time may be made by
+// one of the two agents only: the times of probes differ as much as those at which the container was seen to run.
 func (w *world) ends(containerID string, at time.Duration) bool {
 	_, id, _ := strings.Cut(containerID, "://")
 	t := w.x.things[id]

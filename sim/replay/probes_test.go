@@ -11,7 +11,8 @@ import (
 	"github.com/kubeparts/kubeparts/sim/replay"
 )
 
-// A probe soon before the end of its container may be made by one of the two agents only; earlier ones are made by both.
+// A probe soon before the end of its container may be made by one of the two agents only;
+// earlier ones are made by both.
 func TestTheLastProbeOfAContainerMayBeMissing(t *testing.T) {
 	r := open(t, recordNode(t, nodeConfig{latency: 20 * time.Millisecond, seed: 1}, func(n node) {
 		web := pod("web", probed(container("main", "nginx")))

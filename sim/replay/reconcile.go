@@ -12,7 +12,8 @@ import (
 )
 
 // The input of Reconcile is the recorded status of a pod, with masked values:
-// if the recorded parts agree with the status of the replayed agent, that status replaces it. Otherwise the agent would write its status again.
+// if the recorded parts agree with the status of the replayed agent, that status replaces
+// it. Otherwise the agent would write its status again.
 func (r pacedReporter) Reconcile(pod *v1.Pod) {
 	if own, ok := r.published(pod.UID); ok && r.w.model == nil && r.w.confirms(&pod.Status, &own) {
 		pod = pod.DeepCopy()
@@ -21,7 +22,8 @@ func (r pacedReporter) Reconcile(pod *v1.Pod) {
 	r.Reporter.Reconcile(pod)
 }
 
-// published returns the status of a pod that the replayed agent wrote last, or that it computed if it has not written one.
+// published returns the status of a pod that the replayed agent wrote last, or that it
+// computed if it has not written one.
 func (r pacedReporter) published(uid types.UID) (v1.PodStatus, bool) {
 	r.w.mu.Lock()
 	written := r.w.written[uid]

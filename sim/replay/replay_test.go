@@ -292,8 +292,8 @@ func TestVolumesAndCgroupsAreReplayed(t *testing.T) {
 	assert.Greater(t, result.Compared, 10)
 }
 
-// A stream of events that was opened after the last one that ended, and that was open at the end of the recording, has no frame
-// of its own.
+// A stream of events that was opened after the last one that ended, and that was open at
+// the end of the recording, has no frame of its own.
 func TestEventsOfTheLastStreamAreDelivered(t *testing.T) {
 	r := open(t, recordNode(t, nodeConfig{latency: 20 * time.Millisecond, seed: 1}, func(n node) {
 		n.source.Set(pod("web", container("main", "nginx")))

@@ -48,9 +48,9 @@ type Options struct {
 	// answers consistently, whatever the agent does.
 	Invariants []string
 
-	// Decisions is true for a recording of another program, such as the kubelet. The runtime answers as for Invariants, and
-	// the Decisions of the two programs are compared. Their reads, statuses and probes are not, and the replay does not
-	// end at a difference.
+	// Decisions is true for a recording of another program, such as the kubelet. The runtime
+	// answers as for Invariants, and the Decisions of the two programs are compared. Their
+	// reads, statuses and probes are not, and the replay does not end at a difference.
 	Decisions bool
 
 	// Settle is how long a checked replay goes on after the end of the recording, without faults, until the
@@ -95,8 +95,8 @@ type Result struct {
 }
 
 // Run replays a recording in virtual time, and compares the replayed agent with the recorded one; it ends
-// at the first divergence. With Options.Invariants, it checks the agent instead. It returns an error if ctx is done, if an
-// invariant is unknown, or if no agent can be constructed. It must not be called in a bubble of testing/synctest.
+// at the first divergence. With Options.Invariants, it checks the agent instead. It returns an error if ctx is done, if
+// an invariant is unknown, or if no agent can be constructed. It must not be called in a bubble of testing/synctest.
 func Run(ctx context.Context, r *Recording, opts Options) (result Result, err error) {
 	if r == nil || len(r.frames) == 0 {
 		return Result{}, errors.New("replay: the recording is empty")

@@ -31,7 +31,8 @@ type ShrinkOptions struct {
 	// Replays is the largest number of replays. Zero means 2000.
 	Replays int
 
-	// Progress is called at the start of each step, and after each replay that failed as required. It must not block. Optional.
+	// Progress is called at the start of each step, and after each replay that failed as
+	// required. It must not block. Optional.
 	Progress func(ShrinkProgress)
 }
 
@@ -46,12 +47,13 @@ type ShrinkProgress struct {
 // ErrNotReproduced reports that a recording that is to be shrunk does not fail as required.
 var ErrNotReproduced = errors.New("the replay does not fail")
 
-// Shrink returns a smaller recording whose replay fails as well. It drops pods, then the time after the failure, then frames, idle
-// time, and fields, as long as the criterion of opts fails. The order of its replays is the same for each call, and so is
-// the result if their results are.
+// Shrink returns a smaller recording whose replay fails as well. It drops pods, then the time
+// after the failure, then frames, idle time, and fields, as long as the criterion of opts fails.
+// The order of its replays is the same for each call, and so is the result if their results are.
 //
-// If ctx is done, or the replays are used up, it returns the smallest recording so far; then the error is nil for the latter,
-// and ctx's for the former. errors.Is(err, ErrNotReproduced) is true, and the recording nil, if r itself does not fail.
+// If ctx is done, or the replays are used up, it returns the smallest recording so far;
+// then the error is nil for the latter, and ctx's for the former. errors.Is(err,
+// ErrNotReproduced) is true, and the recording nil, if r itself does not fail.
 func Shrink(ctx context.Context, r *Recording, opts ShrinkOptions) (*Recording, error) {
 	if r == nil || len(r.frames) == 0 {
 		return nil, errors.New("replay: the recording is empty")
@@ -104,8 +106,8 @@ func criterion(invariant string, first Result) func(Result) bool {
 	return func(r Result) bool { return want != "" && divergenceKind(r.Divergence) == want }
 }
 
-// violationKind returns what a violation has in common with others of its invariant that have the same cause: its message without
-// IDs, numbers and names of images.
+// violationKind returns what a violation has in common with others of its invariant that
+// have the same cause: its message without IDs, numbers and names of images.
 func violationKind(v sim.Violation) string {
 	return strings.Join(slices.DeleteFunc(strings.Fields(v.Message), func(word string) bool { return strings.ContainsAny(word, "0123456789:/") }), " ")
 }

@@ -17,14 +17,15 @@ var essential = map[string]bool{
 	"at": true, "start": true, "source": true, "method": true, "uid": true, "name": true, "namespace": true, "containers": true, "metadata": true, "spec": true, "image": true,
 }
 
-// factual are fields of sandboxes and containers that are kept: without them, an answer describes what no runtime does, and the
-// replay may fail also without the defect.
+// factual are fields of sandboxes and containers that are kept: without them, an answer
+// describes what no runtime does, and the replay may fail also without the defect.
 var factual = map[string]bool{
 	"attempt": true, "state": true, "createdAt": true, "startedAt": true, "finishedAt": true, "exitCode": true, "reason": true, "podSandboxId": true,
 	"annotations": true, podconfig.AnnotationHash: true, podconfig.AnnotationRestartCount: true,
 }
 
-// skeletons are the fields that are kept at first, by the kind of a frame; a name of a field is kept at any depth below it.
+// skeletons are the fields that are kept at first, by the kind of a frame; a name of a
+// field is kept at any depth below it.
 var skeletons = map[string][]string{
 	"header": {"start"},
 	"pods": {
@@ -123,7 +124,8 @@ func (s *shrinker) dropEach(i int) {
 	}
 }
 
-// keysOf returns the keys of an object, sorted, or the indexes of a list, the last one first, so that earlier ones stay valid.
+// keysOf returns the keys of an object, sorted, or the indexes of a list, the last one
+// first, so that earlier ones stay valid.
 func keysOf(v any) (out []any) {
 	switch v := v.(type) {
 	case map[string]any:

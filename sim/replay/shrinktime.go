@@ -30,7 +30,8 @@ func (s *shrinker) cutIdle() {
 	}
 }
 
-// shifted returns frames of which those from i are earlier by d, and all times in them that are later than those before.
+// shifted returns frames of which those from i are earlier by d, and all times in them
+// that are later than those before.
 func shifted(frames []record.Frame, i int, d time.Duration) []record.Frame {
 	limit := frames[i].At - d
 	return mapTimes(frames, func(at time.Duration) time.Duration {
@@ -41,8 +42,8 @@ func shifted(frames []record.Frame, i int, d time.Duration) []record.Frame {
 	})
 }
 
-// mapTimes returns frames with changed times since the start of the recording: those of frames, and those in pods, statuses,
-// requests and answers that are not earlier than the start. f must be monotone.
+// mapTimes returns frames with changed times since the start of the recording: those of frames, and
+// those in pods, statuses, requests and answers that are not earlier than the start. f must be monotone.
 func mapTimes(frames []record.Frame, f func(time.Duration) time.Duration) []record.Frame {
 	out := slices.Clone(frames)
 	start := frames[0].Header.Start

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// isStart are the methods that CallConfig.Starts limits. The limit of the recorded agent followed the latency of the runtime, call by
-// call; the replayed agent has none, and its calls wait for the recorded times instead.
+// isStart are the methods that CallConfig.Starts limits. The limit of the recorded agent followed the latency
+// of the runtime, call by call; the replayed agent has none, and its calls wait for the recorded times instead.
 var isStart = map[string]bool{"RunPodSandbox": true, "CreateContainer": true, "StartContainer": true}
 
-// takeTurn waits until the recorded begin of a start if the recorded agent was starting something all the time until then: its call
-// may have waited for its turn. A call that others did not delay is not delayed.
+// takeTurn waits until the recorded begin of a start if the recorded agent was starting something all the
+// time until then: its call may have waited for its turn. A call that others did not delay is not delayed.
 func (w *world) takeTurn(ctx context.Context, method, pace string, request []byte) error {
 	if w.model != nil || !isStart[method] {
 		return nil

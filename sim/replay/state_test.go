@@ -42,7 +42,8 @@ func TestAPauseIsReplayed(t *testing.T) {
 	}
 }
 
-// Whatever a recording contains, files are written below the directory of the replay only, and a damaged one is no error.
+// Whatever a recording contains, files are written below the directory of the replay
+// only, and a damaged one is no error.
 func TestRecordedStateIsNotTrusted(t *testing.T) {
 	for _, s := range []record.State{
 		{File: "../../escape", Content: json.RawMessage(`{}`)}, {File: "/escape", Content: json.RawMessage(`{}`)}, {File: "."},

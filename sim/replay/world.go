@@ -128,8 +128,8 @@ func newWorld(x *index, start time.Time, tolerance time.Duration) *world {
 	return w
 }
 
-// paceKey returns what the delays of a call depend on: its kind, since the requests that create things have the directory of this
-// replay.
+// paceKey returns what the delays of a call depend on: its kind, since the requests that
+// create things have the directory of this replay.
 func (w *world) paceKey(method, readKey string, request []byte) string {
 	if !changes[method] {
 		return readKey
@@ -240,8 +240,8 @@ func (w *world) exchange(ctx context.Context, method string, request, answer pro
 	return w.correct(c, began, text, answer)
 }
 
-// mostCalls is the number of calls after which a replay is abandoned: an agent that retries without a delay would not let
-// time advance.
+// mostCalls is the number of calls after which a replay is abandoned: an agent that
+// retries without a delay would not let time advance.
 func (w *world) mostCalls() int {
 	n := 20*len(w.x.calls) + 20_000
 	if w.model != nil { // its recording may have no calls
@@ -265,8 +265,8 @@ func (w *world) change(method string, request []byte) *call {
 }
 
 // existing returns c, or another read with the same request if c does not fit to what the replayed agent has done: if
-// it failed because the recorded agent had removed the thing, or if only one of the two agents has pulled the image. The
-// caller holds mu.
+// it failed because the recorded agent had removed the thing, or if only one of the two
+// agents has pulled the image. The caller holds mu.
 func (w *world) existing(key string, request []byte, began time.Duration, c *call) *call {
 	if c == nil {
 		return nil
@@ -433,9 +433,9 @@ func (w *world) pace(ctx context.Context, key string) error {
 	return w.sleep(ctx, w.delay(key, 0))
 }
 
-// delay returns the time until at, or zero if that has passed, and some nanoseconds more that depend on key and on the time,
-// not on the delays before: two replays whose times differed for a moment have the same times again after the next
-// recorded time.
+// delay returns the time until at, or zero if that has passed, and some nanoseconds more
+// that depend on key and on the time, not on the delays before: two replays whose times
+// differed for a moment have the same times again after the next recorded time.
 func (w *world) delay(key string, at time.Duration) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -13,7 +13,9 @@
 //
 // # Usage
 //
-//	spec := study.Spec{Name: "ranking", Policies: []string{"kubelet", "youngest"}, Seeds: 50, Values: []string{"evictions"}}
+//	spec := study.Spec{
+//		Name: "ranking", Policies: []string{"kubelet", "youngest"}, Seeds: 50, Values: []string{"evictions"},
+//	}
 //	part, err := spec.Part(ctx, index, 10, run) // the share of this machine
 //	err = part.Write(file)
 //	…

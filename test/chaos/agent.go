@@ -38,7 +38,8 @@ func (a *agent) launch() error {
 	return nil
 }
 
-// arguments returns the arguments of the next process. Each has a directory of its own: the oldest recordings of one are removed.
+// arguments returns the arguments of the next process. Each has a directory of its own:
+// the oldest recordings of one are removed.
 func (a *agent) arguments() []string {
 	if a.record == "" {
 		return a.args

@@ -84,8 +84,8 @@ func newWorld(t testing.TB, kind string, o options) *world {
 
 const cgroupfs = "cgroupfs"
 
-// group returns the name of the node's cgroup. With the driver systemd it is the cgroup of all pods: only the tests' own
-// machine has this driver.
+// group returns the name of the node's cgroup. With the driver systemd it is the cgroup
+// of all pods: only the tests' own machine has this driver.
 func (w *world) group() string {
 	if lab.CgroupDriver() == cgroupfs {
 		return strings.TrimPrefix(w.Cgroup(), "/")

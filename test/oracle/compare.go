@@ -33,8 +33,8 @@ const (
 	unclassified = "not classified"
 )
 
-// allowed are the kinds of differences that no source forbids, with the source that permits both. A kind without an entry
-// is classified by violations only.
+// allowed are the kinds of differences that no source forbids, with the source that
+// permits both. A kind without an entry is classified by violations only.
 var allowed = map[string]string{
 	"phases":            "API conventions: clients must not depend on intermediate states; what follows at once may be published together",
 	"sandboxes":         "CRI: the runtime is not observed continuously; a sandbox may be replaced once more after a fault",
@@ -127,8 +127,8 @@ func lives(run *Recording) map[string]life {
 // excuse is, in a life, why its results may be others in the same scenario; it is not compared.
 const excuse = "excuse"
 
-// endsAtDeadline reports whether a container of a pod has ended so near to its deadline that the times of a status do not tell which was
-// first.
+// endsAtDeadline reports whether a container of a pod has ended so near to its deadline
+// that the times of a status do not tell which was first.
 func endsAtDeadline(pod *v1.Pod) bool {
 	s := &pod.Status
 	if pod.Spec.ActiveDeadlineSeconds == nil || s.StartTime == nil {
@@ -140,8 +140,8 @@ func endsAtDeadline(pod *v1.Pod) bool {
 	})
 }
 
-// compareRuns returns the differences of two recordings of one scenario, in order of pods and kinds. A difference of a pod for
-// which a kubelet has violated an invariant, and the other has not, is that kubelet's.
+// compareRuns returns the differences of two recordings of one scenario, in order of pods and kinds. A
+// difference of a pod for which a kubelet has violated an invariant, and the other has not, is that kubelet's.
 func compareRuns(first, second *Recording) ([]Difference, error) {
 	violatedBy := func(run *Recording) (map[string]string, error) {
 		violations, err := check(run)
@@ -193,7 +193,8 @@ func compareRuns(first, second *Recording) ([]Difference, error) {
 	return out, nil
 }
 
-// compareCommand compares recordings of the same scenarios by two kubelets: two files, or two directories of fuzz --all.
+// compareCommand compares recordings of the same scenarios by two kubelets: two files, or
+// two directories of fuzz --all.
 func compareCommand(_ context.Context, args []string, out io.Writer) error {
 	fs := flag.NewFlagSet("compare", flag.ContinueOnError)
 	all := fs.Bool("all", false, "print each difference, and not only those that are not classified")

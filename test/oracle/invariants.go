@@ -190,7 +190,8 @@ const (
 	slowShare = 0.05
 )
 
-// slowStarts returns the share of the pods, of those that were added before the first fault, whose first status was late.
+// slowStarts returns the share of the pods, of those that were added before the first
+// fault, whose first status was late.
 func slowStarts(records []Record) float64 {
 	added, late, total := map[types.UID]time.Duration{}, 0, 0
 	for _, r := range records {

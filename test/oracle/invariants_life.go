@@ -191,7 +191,8 @@ func gracePeriodGiven(v *view, r *Record) []finding {
 	return nil
 }
 
-// doneBeforeDeletion reports whether the regular containers of a deleted pod had completed before, so that its sidecars were being stopped.
+// doneBeforeDeletion reports whether the regular containers of a deleted pod had
+// completed before, so that its sidecars were being stopped.
 func (p *podView) doneBeforeDeletion() bool {
 	for i := range p.pod.Spec.Containers {
 		c := &p.pod.Spec.Containers[i]

@@ -234,12 +234,12 @@ func failedMeansFailure(v *view, p *podView) string {
 	return "each container has exited with 0"
 }
 
-// deadlineResolution is more than the resolution of the times in a status, in which a container that completes and the deadline of its
-// pod have no order.
+// deadlineResolution is more than the resolution of the times in a status, in which a
+// container that completes and the deadline of its pod have no order.
 const deadlineResolution = 2 * time.Second
 
-// completedFor returns how long before its deadline a pod has completed; false if it has no deadline, or a container of it runs, may
-// restart or has failed.
+// completedFor returns how long before its deadline a pod has completed; false if it has
+// no deadline, or a container of it runs, may restart or has failed.
 func completedFor(p *podView) (time.Duration, bool) {
 	s := &p.pod.Status
 	if p.pod.Spec.ActiveDeadlineSeconds == nil || s.StartTime == nil || len(s.ContainerStatuses) < len(p.pod.Spec.Containers) {

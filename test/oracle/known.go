@@ -16,8 +16,8 @@ import (
 // expectation is the prefix of the comment of a scenario that names the invariants that Kubernetes' kubelet violates.
 const expectation = "# Kubelet v1.37.2 violates "
 
-// expected returns the invariants that Kubernetes' kubelet violates in a scenario, of which one must be found; empty if its text does
-// not name any.
+// expected returns the invariants that Kubernetes' kubelet violates in a scenario, of
+// which one must be found; empty if its text does not name any.
 func expected(text string) []string {
 	for line := range strings.Lines(text) {
 		if list, ok := strings.CutPrefix(line, expectation); ok {
@@ -48,7 +48,8 @@ func (k known) unexpected(ours bool, violations []Violation, err error) string {
 	return ""
 }
 
-// knownCommand plays scenarios on two kubelets: Kubernetes' must violate an invariant that the scenario names, and this repository's none.
+// knownCommand plays scenarios on two kubelets: Kubernetes' must violate an invariant
+// that the scenario names, and this repository's none.
 func knownCommand(ctx context.Context, args []string, out io.Writer) error {
 	fs := flag.NewFlagSet("known", flag.ContinueOnError)
 	var o playOptions

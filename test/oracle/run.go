@@ -169,7 +169,8 @@ func playIsolated(ctx context.Context, s Scenario, o playOptions) (*Recording, e
 	return loadRecording(result)
 }
 
-// isolatedDirs are the directories of the machine that kubelets have in their code, or the parents of those that may not exist.
+// isolatedDirs are the directories of the machine that kubelets have in their code, or
+// the parents of those that may not exist.
 var isolatedDirs = []string{"/var/lib", "/var/log", "/run"}
 
 // playCommand plays a scenario in the namespaces that playIsolated has made.

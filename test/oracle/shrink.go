@@ -15,8 +15,8 @@ import (
 )
 
 // shrink returns a part of a violating scenario that violates, too: without pods, then without steps, then without
-// containers, as far as removals keep the violation. As a try takes minutes, it makes several at the same time: tries is
-// called with candidates and returns the index of one that violates, or -1.
+// containers, as far as removals keep the violation. As a try takes minutes, it makes several at
+// the same time: tries is called with candidates and returns the index of one that violates, or -1.
 func shrink(s Scenario, first string, tries func([]Scenario) int) Scenario {
 	// Usually only the pod of the violation, and the faults of the node, matter.
 	if alone := only(s, first); first != "" && len(alone) < len(s) && tries([]Scenario{alone}) == 0 {

@@ -15,8 +15,8 @@ const (
 	svgLeft, svgRow, svgWidth = 190, 22, 1000
 )
 
-// drawSVG draws the timeline of a recording: a row for each container with the times in which its instances ran, a row for
-// the phase of each pod, and lines for steps and violations.
+// drawSVG draws the timeline of a recording: a row for each container with the times in which
+// its instances ran, a row for the phase of each pod, and lines for steps and violations.
 func drawSVG(run *Recording, violations []Violation) string {
 	var end time.Duration
 	for _, r := range run.Records {

@@ -7,5 +7,6 @@
 //	go run ./test starts --fill 250 --in-flight 1,50,200
 //
 // The runtime is runtime/cri/fakecri at a socket. Its calls take times of a real runtime, and do not delay each
-// other: what is left is the time of the node. With --containerd it is a containerd behind a proxy. docs/benchmarks.md has the table that it prints.
+// other: what is left is the time of the node. With --containerd it is a containerd
+// behind a proxy. docs/benchmarks.md has the table that it prints.
 package starts

@@ -97,7 +97,8 @@ func measureIsolated(ctx context.Context, o options, subject string) (results []
 	return results, json.Unmarshal(data, &results)
 }
 
-// isolatedDirs are the directories of the machine that kubelets have in their code, or the parents of those that may not exist.
+// isolatedDirs are the directories of the machine that kubelets have in their code, or
+// the parents of those that may not exist.
 var isolatedDirs = []string{"/var/lib", "/var/log", "/run"}
 
 // measure measures one program in the namespaces that measureIsolated has made.

@@ -239,8 +239,8 @@ func (p *proxy) setVictim(process *os.Process) {
 	p.victim = process
 }
 
-// killAt kills the node at a call from now on that changes something: before it takes effect, or after that and before the
-// response.
+// killAt kills the node at a call from now on that changes something: before it takes
+// effect, or after that and before the response.
 func (p *proxy) killAt(call int, after bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -4,12 +4,14 @@
 //
 // The package determines the calls to the driver and their requests: NodeStageVolume once per node,
 // NodePublishVolume for each pod, their counterparts, NodeExpandVolume, NodeGetVolumeStats and
-// NodeGetVolumeHealth. Drivers register through volume/csi/register; a [Plugin] is a register.Handler. [Plugin.Run] updates the
-// maximum number of volumes of the drivers.
+// NodeGetVolumeHealth. Drivers register through volume/csi/register; a [Plugin] is a
+// register.Handler. [Plugin.Run] updates the maximum number of volumes of the drivers.
 //
 // # Usage
 //
-//	plugin, err := csi.New(csi.Config{RootDir: "/var/lib/kubelet", NodeName: name, Mounter: volume.NewMounter(true), Drivers: client})
+//	plugin, err := csi.New(csi.Config{
+//		RootDir: "/var/lib/kubelet", NodeName: name, Mounter: volume.NewMounter(true), Drivers: client,
+//	})
 //	watcher, err := register.New(register.Config{Dir: "/var/lib/kubelet/plugins_registry",
 //		Handlers: map[string]register.Handler{register.CSIPlugin: plugin}})
 //	go watcher.Run(ctx)

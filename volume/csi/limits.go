@@ -21,8 +21,8 @@ const checkPeriod = time.Minute
 // Run keeps the maximum number of volumes of drivers up to date until ctx is done, and returns nil. If
 // the CSIDriver of a driver has a nodeAllocatableUpdatePeriodSeconds, NodeGetInfo is called at this
 // period, and at once after a call that stages or publishes a volume has failed with ResourceExhausted,
-// or AttachLimitExceeded has returned true; if the result has changed, Drivers.DriverRegistered is called (rule vol-84). Without Run, limits are those
-// at the registration. It returns an error if it was called before.
+// or AttachLimitExceeded has returned true; if the result has changed, Drivers.DriverRegistered is called (rule
+// vol-84). Without Run, limits are those at the registration. It returns an error if it was called before.
 func (p *Plugin) Run(ctx context.Context) error {
 	if err := p.ran.Enter("csi: Plugin"); err != nil {
 		return err

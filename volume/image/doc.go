@@ -2,8 +2,8 @@
 //
 // # Behavior
 //
-// The package decides nothing: the container runtime mounts the image, which runtime/cri/images pulls before the container is
-// created. The plugin only makes the manager support the kind.
+// The package decides nothing: the container runtime mounts the image, which runtime/cri/images
+// pulls before the container is created. The plugin only makes the manager support the kind.
 //
 // # Usage
 //

@@ -8,7 +8,9 @@
 //
 // # Usage
 //
-//	plugin, err := local.New(local.Config{RootDir: "/var/lib/kubelet", Mounter: volume.NewMounter(true), Exec: exec.New()})
+//	plugin, err := local.New(local.Config{
+//		RootDir: "/var/lib/kubelet", Mounter: volume.NewMounter(true), Exec: exec.New(),
+//	})
 //	// plugin is a volume.Plugin for volume.Config.Plugins
 //
 // # Concurrency

@@ -2,9 +2,9 @@
 //
 // # Behavior
 //
-// The package determines when a token is requested. Callers share a token if service account, audiences, lifetime and bound
-// object are equal. A token is replaced when 20 % of its lifetime is left, or when it is 24 hours old
-// (rule vol-56).
+// The package determines when a token is requested. Callers share a token if service
+// account, audiences, lifetime and bound object are equal. A token is replaced when 20 %
+// of its lifetime is left, or when it is 24 hours old (rule vol-56).
 //
 // # Usage
 //

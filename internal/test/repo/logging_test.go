@@ -367,8 +367,8 @@ func readLogTable(t *testing.T, text string) (head string, rows []*logMessage) {
 }
 
 // pairLogTexts gives messages the texts of the rows, and returns the rows without a
-// message. A row whose message moved to another package keeps its texts. The row of a message that was reworded is paired with the most similar new
-// message of its package: check the texts after that.
+// message. A row whose message moved to another package keeps its texts. The row of a message that was
+// reworded is paired with the most similar new message of its package: check the texts after that.
 func pairLogTexts(messages, rows []*logMessage) (stale []*logMessage) {
 	take := func(m, row *logMessage) { m.meaning, m.action = row.meaning, row.action }
 	for _, row := range rows {

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 )
@@ -15,6 +16,9 @@ import (
 // programs and objects.
 var banned = regexp.MustCompile(`(?i)\b(nobody|somebody|whoever|whom|those who|has got|gainsaid|anew|what is known of)\b`)
 
+// maxComment is the maximum number of columns of a comment, except of preformatted text and of the output of examples.
+const maxComment = 120
+
 // partOfName reports whether a phrase is part of a name, such as that of a Unix user in
 // /etc/passwd.
 func partOfName(text string, at []int) bool {
@@ -22,8 +26,8 @@ func partOfName(text string, at []int) bool {
 }
 
 // Comments, strings and documents do without the banned phrases; of tests only the
-// comments are checked, because pods in them may have any text.
-func TestTheProseAvoidsTheBannedPhrases(t *testing.T) {
+// comments are checked, because pods in them may have any text. Comments outside of tests have short lines.
+func TestTheProseIsPlainAndItsLinesAreShort(t *testing.T) {
 	needRepository(t)
 	documents := filesWhere(t, func(name string) bool {
 		return !inTestdata(name) && (path.Ext(name) == ".go" || path.Ext(name) == ".md")
@@ -47,6 +51,9 @@ func TestTheProseAvoidsTheBannedPhrases(t *testing.T) {
 		var s scanner.Scanner
 		s.Init(file, source, nil, scanner.ScanComments)
 		for pos, tok, text := s.Scan(); tok != token.EOF; pos, tok, text = s.Scan() {
+			if tok == token.COMMENT && strings.HasPrefix(text, "// ") && utf8.RuneCountInString(text) > maxComment && !strings.HasSuffix(name, "_test.go") {
+				t.Errorf("%s: a comment has more than %d columns", fset.Position(pos), maxComment)
+			}
 			if tok == token.COMMENT || tok == token.STRING && !strings.HasSuffix(name, "_test.go") {
 				add(fset.Position(pos).Line, text)
 			}

@@ -3,12 +3,11 @@
 // apitest.Server, those of kube/controllers/apiserver the server with the libraries of
 // Kubernetes.
 //
-// The requests are data: each file of kube/apitest/internal/conformance/testdata/scenarios is a scenario, a sequence of HTTP
-// requests that build on each other, with the responses of a kube-apiserver behind each
-// request. A scenario has a namespace named after it. TestIntegrationCluster sends the
-// requests to a kube-apiserver and compares the responses with the files, so that the files
-// remain true; with -update it records the responses. TestServer sends them to an
-// apitest.Server.
+// The requests are data: each file of kube/apitest/internal/conformance/testdata/scenarios is a
+// scenario, a sequence of HTTP requests that build on each other, with the responses of a
+// kube-apiserver behind each request. A scenario has a namespace named after it. TestIntegrationCluster
+// sends the requests to a kube-apiserver and compares the responses with the files, so that the files
+// remain true; with -update it records the responses. TestServer sends them to an apitest.Server.
 //
 // The differences that exist are listed in testdata/differences.txt with a reason. A
 // difference that is not listed fails the test, as does a listed one that no longer exists.

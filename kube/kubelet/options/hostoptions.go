@@ -15,8 +15,8 @@ import (
 type Host struct {
 	// Manage permits what affects the whole machine or process, as the kubelet
 	// does: the OOM score and open files limit of the process, kernel parameters, the
-	// inhibitor lock of logind, and links to logs in /var/log/containers. False leaves them unchanged, as a kubelet that is
-	// one of several in a process should.
+	// inhibitor lock of logind, and links to logs in /var/log/containers. False leaves them
+	// unchanged, as a kubelet that is one of several in a process should.
 	Manage bool
 
 	// IgnoreForeignPods permits that pods of another node run in the runtime or below the

@@ -90,7 +90,8 @@
 //     is lost (in the kubelet it is, rule rt-42). A pod with the policy Never is not stopped
 //     for that if a container's own policy allows a restart (rule rt-41). A pod with the policy
 //     Never of which no regular container has run gets a new sandbox; the kubelet leaves it Pending
-//     for ever if its sandbox ends then. A pod with a failed init container is not restarted. Plans before and after the new sandbox thus agree.
+//     for ever if its sandbox ends then. A pod with a failed init container is not
+//     restarted. Plans before and after the new sandbox thus agree.
 //   - A container in an unknown state counts as killed: if its policy does not restart it, it is
 //     stopped and does not run twice.
 //   - A stopped pod is not stopped again by each plan.

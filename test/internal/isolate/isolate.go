@@ -89,8 +89,8 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 	return 0, err
 }
 
-// makeCgroups makes a cgroup in each hierarchy of cgroup v1, and returns their directories, also with an error. In v2 it
-// makes none: the processes would be in the way of cgroups below.
+// makeCgroups makes a cgroup in each hierarchy of cgroup v1, and returns their directories,
+// also with an error. In v2 it makes none: the processes would be in the way of cgroups below.
 func makeCgroups(name string) ([]string, error) {
 	if cgroupdir.V2() {
 		return nil, nil
