@@ -93,8 +93,13 @@ func notRegular(path string, mode fs.FileMode) error {
 // ReadFile returns the content of a regular file of at most limit bytes. It
 // returns ErrTooLarge if the file has more, ErrNotRegular if the path leads to
 // something else, and fs.ErrNotExist if there is no file.
-func ReadFile(path string, limit int64) ([]byte, error) {
-	f, err := Open(path)
+func ReadFile(path string, limit int64) ([]byte, error) { return read(Open, path, limit) }
+
+// ReadFollow is ReadFile for a path whose last element may be a link; see OpenFollow.
+func ReadFollow(path string, limit int64) ([]byte, error) { return read(OpenFollow, path, limit) }
+
+func read(open func(path string) (*os.File, error), path string, limit int64) ([]byte, error) {
+	f, err := open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -121,6 +121,11 @@ func TestOnlyRegularFilesAreOpened(t *testing.T) {
 		_, err = untrusted.OpenFollow(at(name))
 		assert.ErrorIs(t, err, untrusted.ErrNotRegular, name)
 	}
+	data, err = untrusted.ReadFollow(at("symbolic link"), 6)
+	require.NoError(t, err)
+	assert.Equal(t, "secret", string(data))
+	_, err = untrusted.ReadFollow(at("symbolic link"), 5)
+	assert.ErrorIs(t, err, untrusted.ErrTooLarge)
 	_, err = untrusted.OpenFollow(at("none"))
 	assert.ErrorIs(t, err, fs.ErrNotExist)
 }

@@ -3,7 +3,6 @@ package objectdir
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,6 +10,8 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/internal/untrusted"
 )
 
 // maxFile bounds the size of a file in bytes. base64 and quoting enlarge 1 MiB of data.
@@ -165,21 +166,9 @@ func object(dir, form, namespace, name string) found {
 
 // readFile reads a regular file of at most maxFile bytes.
 func readFile(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("objectdir: %s is not a regular file", path)
-	}
-	file, err := os.Open(path)
+	data, err := untrusted.ReadFollow(path, maxFile)
 	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, maxFile+1))
-	if err == nil && len(data) > maxFile {
-		err = fmt.Errorf("objectdir: %s has more than %d bytes", path, maxFile)
+		err = fmt.Errorf("objectdir: %w", err)
 	}
 	return data, err
 }

@@ -61,7 +61,7 @@ var importLimits = map[string]importLimit{
 	"cm/memory":                         {max: 330, imports: "cm/state cm/topology compose internal/checkpoint internal/podspec"},
 	"cm/oom":                            {max: 300, imports: "internal/runonce runtime"},
 	"cm/podresources":                   {max: 401, imports: "cm/device cm/dra cm/memory internal/podspec internal/runonce internal/unixgrpc"},
-	"cm/state":                          {max: 100, imports: "internal/checkpoint"},
+	"cm/state":                          {max: 100, imports: "internal/checkpoint internal/untrusted"},
 	"cm/stats":                          {max: 300, imports: "cm/cgroups internal/runonce internal/untrusted runtime"},
 	"cm/topology":                       {max: 330, imports: "compose internal/podspec runtime"},
 	"cm/topology/topologytest":          {max: 330, imports: "cm/topology", allow: "testing"},
@@ -140,8 +140,8 @@ var importLimits = map[string]importLimit{
 	"runtime/containers":                {max: 411, imports: "compose internal/checkpoint internal/crilog internal/podspec runtime runtime/cri runtime/cri/podconfig"},                                                                                                                                                   // the engine
 	"runtime/containers/containerstest": {max: 417, imports: "compose internal/pause runtime runtime/containers runtime/fake", allow: "testing"},                                                                                                                                                                         // the suite
 	"runtime/cri":                       {max: 409, imports: "allocation cm/cgroups compose internal/checkpoint internal/conceal internal/podhttp internal/podspec internal/untrusted logs runtime runtime/cri/credentials runtime/cri/images runtime/cri/plan runtime/cri/podconfig runtime/cri/userns runtime/podenv"}, // the types of the CRI and of credential providers import gRPC; golang.org/x/time/rate
-	"runtime/cri/credentials":           {max: 300, imports: "compose internal/singleflight"},
-	"runtime/cri/fakecri":               {max: 400, imports: "internal/broadcast internal/crilog internal/pause runtime runtime/fake"}, // the types of the CRI import gRPC; runtime/cri/serve has the socket
+	"runtime/cri/credentials":           {max: 300, imports: "compose internal/singleflight internal/untrusted"},
+	"runtime/cri/fakecri":               {max: 400, imports: "internal/broadcast internal/crilog internal/pause internal/untrusted runtime runtime/fake"}, // the types of the CRI import gRPC; runtime/cri/serve has the socket
 	"runtime/cri/images":                {max: 400, imports: "compose internal/checkpoint internal/singleflight logs"},
 	"runtime/cri/logread":               {max: 300, imports: "compose internal/pause internal/untrusted"},
 	"runtime/cri/logrotate":             {max: 300, imports: "internal/pause internal/runonce internal/untrusted runtime"},
@@ -184,7 +184,7 @@ var importLimits = map[string]importLimit{
 	"volume/internal/fileplugin":        {max: 300, imports: "internal/untrusted runtime volume volume/atomic volume/emptydir volume/payload"},
 	"volume/local":                      {max: 300, imports: "runtime volume"},
 	"volume/nfs":                        {max: 300, imports: "compose runtime volume"},
-	"volume/objectdir":                  {max: 300, imports: "internal/runonce internal/yamljson volume/payload"},
+	"volume/objectdir":                  {max: 300, imports: "internal/runonce internal/untrusted internal/yamljson volume/payload"},
 	"volume/payload":                    {max: 300, imports: "runtime/podenv volume/atomic volume/token"},
 	"volume/projected":                  {max: 300, imports: "volume volume/certificate volume/emptydir volume/internal/fileplugin volume/payload volume/token"},
 	"volume/secret":                     {max: 300, imports: "volume/emptydir volume/internal/fileplugin volume/payload"},

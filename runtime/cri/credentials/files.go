@@ -4,15 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/internal/untrusted"
 )
 
 // maxFile is the maximum size of a config file in bytes.
@@ -103,25 +103,9 @@ func (f *Files) Lookup(_ context.Context, image string, _ *v1.Pod) ([]Credential
 }
 
 func readFile(path string) (*dockerConfig, error) {
-	// Reading a pipe or device could block.
-	info, err := os.Stat(path)
+	data, err := untrusted.ReadFollow(path, maxFile)
 	if err != nil {
 		return nil, plain(err)
-	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("not a regular file")
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, plain(err)
-	}
-	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, maxFile+1))
-	if err != nil {
-		return nil, plain(err)
-	}
-	if len(data) > maxFile {
-		return nil, fmt.Errorf("larger than %d bytes", maxFile)
 	}
 	if filepath.Base(path) == ".dockercfg" {
 		return parseDockercfg(data)

@@ -95,7 +95,7 @@ func TestFilesThatAreNoFiles(t *testing.T) {
 	require.Error(t, err)
 	assert.Empty(t, got)
 	assert.Contains(t, err.Error(), "credentials: file "+dir+": not a regular file")
-	assert.Contains(t, err.Error(), "credentials: file "+big+": larger than 4194304 bytes")
+	assert.Contains(t, err.Error(), "credentials: file "+big+": too large: more than 4194304 bytes")
 
 	_, err = files.Lookup(t.Context(), "Not An Image", nil)
 	require.ErrorContains(t, err, "couldn't parse image name")

@@ -3,8 +3,6 @@ package credentials
 import (
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +11,8 @@ import (
 	kubeletconfig "k8s.io/kubelet/config/v1"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kubeparts/kubeparts/internal/untrusted"
 )
 
 // configVersions are the supported API versions of CredentialProviderConfig.
@@ -43,7 +43,7 @@ func ReadProviders(path string) ([]kubeletconfig.CredentialProvider, error) {
 	var errs []error
 	definedIn := map[string]string{} // by name of the provider
 	for _, file := range files {
-		data, err := readBounded(file)
+		data, err := untrusted.ReadFollow(file, maxFile)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("credentials: provider config %s: %w", file, plain(err)))
 			continue
@@ -84,19 +84,6 @@ func configFiles(dir string) ([]string, error) {
 		}
 	}
 	return files, nil
-}
-
-func readBounded(path string) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, maxFile+1))
-	if err == nil && len(data) > maxFile {
-		err = &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("larger than %d bytes", maxFile)}
-	}
-	return data, err
 }
 
 // ParseProviders parses and validates a CredentialProviderConfig in YAML or JSON. Unknown

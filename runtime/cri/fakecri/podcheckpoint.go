@@ -12,11 +12,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/kubeparts/kubeparts/internal/untrusted"
 	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
 // checkpointFile is the only file of a checkpoint of a pod.
 const checkpointFile = "fakecri.json"
+
+// maxCheckpoint is the maximum size of a checkpoint in bytes: that of a message of the CRI, which has the
+// configurations of its containers.
+const maxCheckpoint = 16 << 20
 
 // A podImage is the content of a checkpoint of a pod.
 type podImage struct {
@@ -58,6 +63,9 @@ func (r *Runtime) CheckpointPod(ctx context.Context, options *runtimeapi.Checkpo
 		data, err := json.Marshal(image)
 		if err != nil {
 			return refused("checkpoint pod: %v", err)
+		}
+		if len(data) > maxCheckpoint {
+			return refused("checkpoint pod: its processes have %d bytes; the limit is %d", len(data), maxCheckpoint)
 		}
 		file := filepath.Join(dir, checkpointFile)
 		if err := os.WriteFile(file, data, 0o600); err != nil {
@@ -126,7 +134,7 @@ func (r *Runtime) RestorePod(ctx context.Context, options *runtimeapi.RestorePod
 		if options.GetConfig().GetMetadata() == nil {
 			return nil, refused("restore pod: the config of its sandbox has no metadata")
 		}
-		data, err := os.ReadFile(filepath.Join(dir, checkpointFile))
+		data, err := untrusted.ReadFile(filepath.Join(dir, checkpointFile), maxCheckpoint)
 		if err != nil {
 			return nil, refused("restore pod: %v", err)
 		}

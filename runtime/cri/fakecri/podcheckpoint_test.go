@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -132,6 +133,30 @@ func TestCheckpointsOfPodsThatAreRefused(t *testing.T) {
 		assert.Len(t, after, len(before), "nothing remains of what failed")
 		_, err = n.RestorePod(n.ctx, restoreOf(empty, "job", "web"))
 		assert.NoError(t, err)
+	})
+}
+
+// A checkpoint is a file of another program, which may have any size.
+func TestCheckpointsOfPodsAreBounded(t *testing.T) {
+	const limit = 16 << 20
+	checkpointing(t, func(n *node, sandbox string, ids []string, dir string) {
+		config := containerConfig("a", "large")
+		config.Args = []string{strings.Repeat("x", limit)}
+		large, err := n.CreateContainer(n.ctx, sandbox, config, podConfig("a"))
+		require.NoError(t, err)
+		require.NoError(t, n.StartContainer(n.ctx, large))
+		err = n.CheckpointPod(n.ctx, &runtimeapi.CheckpointPodRequest{PodSandboxId: sandbox, ContainerIds: []string{large}, OutputPath: dir})
+		assert.ErrorContains(t, err, "the limit is 16777216")
+
+		require.NoError(t, n.CheckpointPod(n.ctx, &runtimeapi.CheckpointPodRequest{PodSandboxId: sandbox, ContainerIds: ids, OutputPath: dir}))
+		file := filepath.Join(dir, "fakecri.json")
+		require.NoError(t, os.Truncate(file, limit+1))
+		_, err = n.RestorePod(n.ctx, restoreOf(dir, "job", "web"))
+		assert.ErrorContains(t, err, "too large: more than 16777216 bytes")
+		require.NoError(t, os.Remove(file))
+		require.NoError(t, os.Symlink(os.DevNull, file))
+		_, err = n.RestorePod(n.ctx, restoreOf(dir, "job", "web"))
+		assert.ErrorContains(t, err, "not a regular file")
 	})
 }
 
