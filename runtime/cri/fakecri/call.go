@@ -29,6 +29,45 @@ func act(ctx context.Context, r *Runtime, c fake.Call, do func(context.Context) 
 	return err
 }
 
+// callLocked is call for methods that only need r.mu, which the caller of do holds.
+func callLocked[T any](ctx context.Context, r *Runtime, c fake.Call, do func() (T, error)) (T, error) {
+	return call(ctx, r, c, func(ctx context.Context) (none T, err error) {
+		if err := r.begin(ctx); err != nil {
+			return none, err
+		}
+		defer r.unlock()
+		return do()
+	})
+}
+
+// actLocked is callLocked for methods that return nothing.
+func actLocked(ctx context.Context, r *Runtime, c fake.Call, do func() error) error {
+	_, err := callLocked(ctx, r, c, func() (struct{}, error) { return struct{}{}, do() })
+	return err
+}
+
+// onSandbox is callLocked for methods of an existing sandbox, which c.ID names.
+func onSandbox[T any](ctx context.Context, r *Runtime, c fake.Call, do func(*sandbox) (T, error)) (T, error) {
+	return callLocked(ctx, r, c, func() (none T, err error) {
+		s, err := r.sandboxes.find(c.ID)
+		if err != nil {
+			return none, unknownID("sandbox", c.ID, err)
+		}
+		return do(s)
+	})
+}
+
+// onContainer is callLocked for methods of an existing container, which c.ID names.
+func onContainer[T any](ctx context.Context, r *Runtime, c fake.Call, do func(*container) (T, error)) (T, error) {
+	return callLocked(ctx, r, c, func() (none T, err error) {
+		o, err := r.containers.find(c.ID)
+		if err != nil {
+			return none, unknownID("container", c.ID, err)
+		}
+		return do(o)
+	})
+}
+
 // callAged is call for lists; the second argument of do is fake.Fault.Stale.
 func callAged[T any](ctx context.Context, r *Runtime, c fake.Call, do func(context.Context, time.Duration) (T, error)) (T, error) {
 	var none T

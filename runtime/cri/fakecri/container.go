@@ -70,17 +70,8 @@ func (c *container) goneLocked() <-chan struct{} {
 func (r *Runtime) CreateContainer(ctx context.Context, podSandboxID string, config *runtimeapi.ContainerConfig, sandboxConfig *runtimeapi.PodSandboxConfig) (string, error) {
 	c := r.ofSandbox("CreateContainer", podSandboxID)
 	c.Container = config.GetMetadata().GetName()
-	return call(ctx, r, c, func(ctx context.Context) (string, error) {
-		config := proto.CloneOf(config)
-		if err := r.begin(ctx); err != nil {
-			return "", err
-		}
-		defer r.unlock()
-		s, err := r.sandboxes.find(podSandboxID)
-		if err != nil {
-			return "", unknownID("sandbox", podSandboxID, err)
-		}
-		c, err := r.createLocked(s, config, sandboxConfig)
+	return onSandbox(ctx, r, c, func(s *sandbox) (string, error) {
+		c, err := r.createLocked(s, proto.CloneOf(config), sandboxConfig)
 		if err != nil {
 			return "", err
 		}
@@ -164,11 +155,7 @@ func stateOf(s runtimeapi.ContainerState) State {
 // RemoveContainer removes the container, after killing it if it runs. An unknown ID is
 // not an error; a container that is being started cannot be removed.
 func (r *Runtime) RemoveContainer(ctx context.Context, containerID string) error {
-	return act(ctx, r, r.ofContainer("RemoveContainer", containerID), func(ctx context.Context) error {
-		if err := r.begin(ctx); err != nil {
-			return err
-		}
-		defer r.unlock()
+	return actLocked(ctx, r, r.ofContainer("RemoveContainer", containerID), func() error {
 		c, err := r.containers.find(containerID)
 		if err != nil {
 			return idempotent("container", containerID, err)

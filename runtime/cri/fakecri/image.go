@@ -192,11 +192,7 @@ func (r *Runtime) ListImages(ctx context.Context, _ *runtimeapi.ImageFilter) ([]
 // ImageStatus returns the image with a name or ID. If there is none, it returns no image
 // and no error.
 func (r *Runtime) ImageStatus(ctx context.Context, spec *runtimeapi.ImageSpec, verbose bool) (*runtimeapi.ImageStatusResponse, error) {
-	return call(ctx, r, fake.Call{Method: "ImageStatus", Image: spec.GetImage()}, func(ctx context.Context) (*runtimeapi.ImageStatusResponse, error) {
-		if err := r.begin(ctx); err != nil {
-			return nil, err
-		}
-		defer r.mu.Unlock()
+	return callLocked(ctx, r, fake.Call{Method: "ImageStatus", Image: spec.GetImage()}, func() (*runtimeapi.ImageStatusResponse, error) {
 		img, err := r.findImageLocked(spec.GetImage())
 		if err != nil {
 			return nil, err
@@ -216,11 +212,7 @@ func (r *Runtime) ImageStatus(ctx context.Context, spec *runtimeapi.ImageSpec, v
 // use disk space until the last of its containers is removed. An unknown image is not an
 // error.
 func (r *Runtime) RemoveImage(ctx context.Context, spec *runtimeapi.ImageSpec) error {
-	return act(ctx, r, fake.Call{Method: "RemoveImage", Image: spec.GetImage()}, func(ctx context.Context) error {
-		if err := r.begin(ctx); err != nil {
-			return err
-		}
-		defer r.unlock()
+	return actLocked(ctx, r, fake.Call{Method: "RemoveImage", Image: spec.GetImage()}, func() error {
 		img, err := r.findImageLocked(spec.GetImage())
 		if img == nil {
 			return err

@@ -29,11 +29,7 @@ func (r *Runtime) ListMetricDescriptors(ctx context.Context) ([]*runtimeapi.Metr
 // ListPodSandboxMetrics returns the values of ListPodSandboxStats for ready sandboxes as
 // metrics, which are integers.
 func (r *Runtime) ListPodSandboxMetrics(ctx context.Context) ([]*runtimeapi.PodSandboxMetrics, error) {
-	return call(ctx, r, fake.Call{Method: "ListPodSandboxMetrics"}, func(ctx context.Context) ([]*runtimeapi.PodSandboxMetrics, error) {
-		if err := r.begin(ctx); err != nil {
-			return nil, err
-		}
-		defer r.mu.Unlock()
+	return callLocked(ctx, r, fake.Call{Method: "ListPodSandboxMetrics"}, func() ([]*runtimeapi.PodSandboxMetrics, error) {
 		now := time.Now()
 		var list []*runtimeapi.PodSandboxMetrics
 		for s := range r.sandboxes.all() {

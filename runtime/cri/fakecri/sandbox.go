@@ -175,11 +175,7 @@ func (r *Runtime) newIPLocked() string {
 // StopPodSandbox makes the sandbox not ready, and kills its containers. A sandbox that is stopped
 // or unknown is not an error.
 func (r *Runtime) StopPodSandbox(ctx context.Context, podSandboxID string) error {
-	return act(ctx, r, r.ofSandbox("StopPodSandbox", podSandboxID), func(ctx context.Context) error {
-		if err := r.begin(ctx); err != nil {
-			return err
-		}
-		defer r.unlock()
+	return actLocked(ctx, r, r.ofSandbox("StopPodSandbox", podSandboxID), func() error {
 		s, err := r.sandboxes.find(podSandboxID)
 		if err != nil {
 			return idempotent("sandbox", podSandboxID, err)
@@ -212,11 +208,7 @@ func (r *Runtime) fellLocked(s *sandbox) {
 // RemovePodSandbox stops the sandbox and removes it and its containers. An unknown ID is not an
 // error. A sandbox with a container that is being started is stopped but not removed.
 func (r *Runtime) RemovePodSandbox(ctx context.Context, podSandboxID string) error {
-	return act(ctx, r, r.ofSandbox("RemovePodSandbox", podSandboxID), func(ctx context.Context) error {
-		if err := r.begin(ctx); err != nil {
-			return err
-		}
-		defer r.unlock()
+	return actLocked(ctx, r, r.ofSandbox("RemovePodSandbox", podSandboxID), func() error {
 		s, err := r.sandboxes.find(podSandboxID)
 		if err != nil {
 			return idempotent("sandbox", podSandboxID, err)

@@ -19,15 +19,7 @@ const bytesPerInode = 16 << 10
 
 // ContainerStats returns the resource usage of a running container.
 func (r *Runtime) ContainerStats(ctx context.Context, containerID string) (*runtimeapi.ContainerStats, error) {
-	return call(ctx, r, r.ofContainer("ContainerStats", containerID), func(ctx context.Context) (*runtimeapi.ContainerStats, error) {
-		if err := r.begin(ctx); err != nil {
-			return nil, err
-		}
-		defer r.mu.Unlock()
-		c, err := r.containers.find(containerID)
-		if err != nil {
-			return nil, unknownID("container", containerID, err)
-		}
+	return onContainer(ctx, r, r.ofContainer("ContainerStats", containerID), func(c *container) (*runtimeapi.ContainerStats, error) {
 		if !c.running() {
 			return nil, refused("stats of container %s: it does not run", c.id)
 		}
@@ -38,11 +30,7 @@ func (r *Runtime) ContainerStats(ctx context.Context, containerID string) (*runt
 // ListContainerStats returns the usage of the containers that match the filter, oldest first;
 // for those that do not run only that of their writable layers.
 func (r *Runtime) ListContainerStats(ctx context.Context, filter *runtimeapi.ContainerStatsFilter) ([]*runtimeapi.ContainerStats, error) {
-	return call(ctx, r, fake.Call{Method: "ListContainerStats"}, func(ctx context.Context) ([]*runtimeapi.ContainerStats, error) {
-		if err := r.begin(ctx); err != nil {
-			return nil, err
-		}
-		defer r.mu.Unlock()
+	return callLocked(ctx, r, fake.Call{Method: "ListContainerStats"}, func() ([]*runtimeapi.ContainerStats, error) {
 		now := time.Now()
 		id, sandboxID := r.containers.whole(filter.GetId()), r.sandboxes.whole(filter.GetPodSandboxId())
 		var list []*runtimeapi.ContainerStats
@@ -59,15 +47,7 @@ func (r *Runtime) ListContainerStats(ctx context.Context, filter *runtimeapi.Con
 // PodSandboxStats returns the usage of a pod whose sandbox is ready: the sum over its containers,
 // for cumulative values including exited ones.
 func (r *Runtime) PodSandboxStats(ctx context.Context, podSandboxID string) (*runtimeapi.PodSandboxStats, error) {
-	return call(ctx, r, r.ofSandbox("PodSandboxStats", podSandboxID), func(ctx context.Context) (*runtimeapi.PodSandboxStats, error) {
-		if err := r.begin(ctx); err != nil {
-			return nil, err
-		}
-		defer r.mu.Unlock()
-		s, err := r.sandboxes.find(podSandboxID)
-		if err != nil {
-			return nil, unknownID("sandbox", podSandboxID, err)
-		}
+	return onSandbox(ctx, r, r.ofSandbox("PodSandboxStats", podSandboxID), func(s *sandbox) (*runtimeapi.PodSandboxStats, error) {
 		if !s.ready {
 			return nil, status.Errorf(codes.Unavailable, "fakecri: stats of sandbox %s: it is not ready", s.id)
 		}
@@ -77,11 +57,7 @@ func (r *Runtime) PodSandboxStats(ctx context.Context, podSandboxID string) (*ru
 
 // ListPodSandboxStats returns the usage of the ready sandboxes that match the filter, oldest first.
 func (r *Runtime) ListPodSandboxStats(ctx context.Context, filter *runtimeapi.PodSandboxStatsFilter) ([]*runtimeapi.PodSandboxStats, error) {
-	return call(ctx, r, fake.Call{Method: "ListPodSandboxStats"}, func(ctx context.Context) ([]*runtimeapi.PodSandboxStats, error) {
-		if err := r.begin(ctx); err != nil {
-			return nil, err
-		}
-		defer r.mu.Unlock()
+	return callLocked(ctx, r, fake.Call{Method: "ListPodSandboxStats"}, func() ([]*runtimeapi.PodSandboxStats, error) {
 		now := time.Now()
 		id := r.sandboxes.whole(filter.GetId())
 		var list []*runtimeapi.PodSandboxStats
@@ -98,11 +74,7 @@ func (r *Runtime) ListPodSandboxStats(ctx context.Context, filter *runtimeapi.Po
 // images in use, and of the writable layers of containers. It is one file system, so that there
 // is no separate one for containers.
 func (r *Runtime) ImageFsInfo(ctx context.Context) (*runtimeapi.ImageFsInfoResponse, error) {
-	return call(ctx, r, fake.Call{Method: "ImageFsInfo"}, func(ctx context.Context) (*runtimeapi.ImageFsInfoResponse, error) {
-		if err := r.begin(ctx); err != nil {
-			return nil, err
-		}
-		defer r.mu.Unlock()
+	return callLocked(ctx, r, fake.Call{Method: "ImageFsInfo"}, func() (*runtimeapi.ImageFsInfoResponse, error) {
 		now := time.Now()
 		sizes := map[string]uint64{}
 		for img := range r.images.here.all() {

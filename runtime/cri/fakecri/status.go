@@ -9,15 +9,7 @@ import (
 
 // PodSandboxStatus returns the status of a sandbox. A stopped one has no address.
 func (r *Runtime) PodSandboxStatus(ctx context.Context, podSandboxID string, verbose bool) (*runtimeapi.PodSandboxStatusResponse, error) {
-	return call(ctx, r, r.ofSandbox("PodSandboxStatus", podSandboxID), func(ctx context.Context) (*runtimeapi.PodSandboxStatusResponse, error) {
-		if err := r.begin(ctx); err != nil {
-			return nil, err
-		}
-		defer r.mu.Unlock()
-		s, err := r.sandboxes.find(podSandboxID)
-		if err != nil {
-			return nil, unknownID("sandbox", podSandboxID, err)
-		}
+	return onSandbox(ctx, r, r.ofSandbox("PodSandboxStatus", podSandboxID), func(s *sandbox) (*runtimeapi.PodSandboxStatusResponse, error) {
 		resp := &runtimeapi.PodSandboxStatusResponse{Status: s.status()}
 		if verbose {
 			resp.Info = map[string]string{"info": infoOf(map[string]any{
@@ -41,15 +33,7 @@ func (s *sandbox) status() *runtimeapi.PodSandboxStatus {
 
 // ContainerStatus returns the status of a container.
 func (r *Runtime) ContainerStatus(ctx context.Context, containerID string, verbose bool) (*runtimeapi.ContainerStatusResponse, error) {
-	return call(ctx, r, r.ofContainer("ContainerStatus", containerID), func(ctx context.Context) (*runtimeapi.ContainerStatusResponse, error) {
-		if err := r.begin(ctx); err != nil {
-			return nil, err
-		}
-		defer r.mu.Unlock()
-		c, err := r.containers.find(containerID)
-		if err != nil {
-			return nil, unknownID("container", containerID, err)
-		}
+	return onContainer(ctx, r, r.ofContainer("ContainerStatus", containerID), func(c *container) (*runtimeapi.ContainerStatusResponse, error) {
 		resp := &runtimeapi.ContainerStatusResponse{Status: c.status()}
 		if verbose {
 			resp.Info = map[string]string{"info": infoOf(map[string]any{

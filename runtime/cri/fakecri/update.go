@@ -11,36 +11,21 @@ import (
 // UpdateContainerResources changes the resources of a container in any state. Zero values are
 // ignored.
 func (r *Runtime) UpdateContainerResources(ctx context.Context, containerID string, resources *runtimeapi.ContainerResources) error {
-	return act(ctx, r, r.ofContainer("UpdateContainerResources", containerID), func(ctx context.Context) error {
+	_, err := onContainer(ctx, r, r.ofContainer("UpdateContainerResources", containerID), func(c *container) (none struct{}, err error) {
 		resources := proto.CloneOf(resources)
-		if err := r.begin(ctx); err != nil {
-			return err
-		}
-		defer r.unlock()
-		c, err := r.containers.find(containerID)
-		if err != nil {
-			return unknownID("container", containerID, err)
-		}
 		c.resources = &runtimeapi.ContainerResources{
 			Linux:   updated(c.resources.GetLinux(), resources.GetLinux()),
 			Windows: updated(c.resources.GetWindows(), resources.GetWindows()),
 		}
-		return nil
+		return none, nil
 	})
+	return err
 }
 
 // UpdatePodSandboxResources records the resources of the pod, which are in its verbose status.
 func (r *Runtime) UpdatePodSandboxResources(ctx context.Context, request *runtimeapi.UpdatePodSandboxResourcesRequest) (*runtimeapi.UpdatePodSandboxResourcesResponse, error) {
-	return call(ctx, r, r.ofSandbox("UpdatePodSandboxResources", request.GetPodSandboxId()), func(ctx context.Context) (*runtimeapi.UpdatePodSandboxResourcesResponse, error) {
+	return onSandbox(ctx, r, r.ofSandbox("UpdatePodSandboxResources", request.GetPodSandboxId()), func(s *sandbox) (*runtimeapi.UpdatePodSandboxResourcesResponse, error) {
 		request := proto.CloneOf(request)
-		if err := r.begin(ctx); err != nil {
-			return nil, err
-		}
-		defer r.unlock()
-		s, err := r.sandboxes.find(request.GetPodSandboxId())
-		if err != nil {
-			return nil, unknownID("sandbox", request.GetPodSandboxId(), err)
-		}
 		s.resources, s.overhead = request.GetResources(), request.GetOverhead()
 		return new(runtimeapi.UpdatePodSandboxResourcesResponse), nil
 	})
@@ -65,20 +50,13 @@ func updated[T proto.Message](old, change T) T {
 
 // ReopenContainerLog creates a new log file. The container must run.
 func (r *Runtime) ReopenContainerLog(ctx context.Context, containerID string) error {
-	return act(ctx, r, r.ofContainer("ReopenContainerLog", containerID), func(ctx context.Context) error {
-		if err := r.begin(ctx); err != nil {
-			return err
-		}
-		defer r.unlock()
-		c, err := r.containers.find(containerID)
-		if err != nil {
-			return unknownID("container", containerID, err)
-		}
+	_, err := onContainer(ctx, r, r.ofContainer("ReopenContainerLog", containerID), func(c *container) (none struct{}, err error) {
 		if !c.running() {
-			return refused("reopen log of container %s: it does not run", c.id)
+			return none, refused("reopen log of container %s: it does not run", c.id)
 		}
-		return r.reopenLocked(c)
+		return none, r.reopenLocked(c)
 	})
+	return err
 }
 
 // CheckpointContainer returns the error of containerd without criu, also for unknown containers.
