@@ -270,18 +270,6 @@ func (c *ControlPlane) RestartAPI() {
 	c.StartAPI()
 }
 
-// StopControllers kills the controller manager.
-func (c *ControlPlane) StopControllers() {
-	c.t.Helper()
-	c.must("stop the controller manager", c.controllers.kill())
-}
-
-// StartControllers starts it again.
-func (c *ControlPlane) StartControllers() {
-	c.t.Helper()
-	c.must("start the controller manager", c.controllers.start())
-}
-
 // Post creates an object from JSON at the path of its kind, as administrator. An object
 // that already exists is not an error.
 func (c *ControlPlane) Post(path string, object any) {

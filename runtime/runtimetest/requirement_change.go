@@ -1,10 +1,7 @@
 package runtimetest
 
 import (
-	"context"
 	"strings"
-	"sync"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -145,58 +142,25 @@ var changeRequirements = []requirement{
 		cause:    "the event announces the request, or does not come from the source of the list; pleg relists more often for such a runtime",
 		needs:    []string{"Watcher"},
 		check: func(t *checkT) {
-			ctx, cancel := context.WithCancel(t.Context())
-			hints := make(chan types.UID, 1024)
-			result := make(chan error, 1)
-			var watching sync.WaitGroup
-			defer watching.Wait()
-			defer cancel()
-			watching.Go(func() {
-				result <- as[runtime.Watcher](t).Watch(ctx, func(uid types.UID) {
-					select {
-					case hints <- uid:
-					default:
-					}
-				})
-			})
-			t.pause(10 * t.suite.Timing.PollInterval) // the watch may not have begun yet
-			// seen reports whether an inspection after an event shows the expected state.
-			seen := func(uid types.UID, timeout time.Duration, is func(*runtime.PodStatus) bool) bool {
-				deadline := time.After(timeout)
-				for {
-					select {
-					case got := <-hints:
-						if got == uid && is(t.look(uid)) {
-							return true
-						}
-					case err := <-result:
-						t.Skipf("Watch returned an error (its caller lists instead): %v", err)
-					case <-deadline:
-						return false
-					}
-				}
-			}
+			w := t.watch()
 			for try := 1; ; try++ { // changes before the watch began have no event
 				pod := t.pod(v1.RestartPolicyNever, named("short", t.suite.Containers.Exit(0)), named("long", t.suite.Containers.Long))
 				t.sync(pod)
-				if seen(pod.UID, t.suite.Timing.Timeout/5, exited("short")) {
+				if w.notified(pod.UID, t.suite.Timing.Timeout/5, exited("short")) {
 					t.kill(pod, nil)
-					if !seen(pod.UID, t.suite.Timing.Timeout, func(s *runtime.PodStatus) bool { return !s.Running() }) {
+					if !w.notified(pod.UID, t.suite.Timing.Timeout, func(s *runtime.PodStatus) bool { return !s.Running() }) {
 						t.Errorf("no event after the containers stopped: no inspection after an event observed it; the pod is\n%s", describe(t.look(pod.UID)))
 					}
 					gc, ok := compose.As[runtime.GarbageCollector](t.rt)
 					if !ok {
 						return
 					}
-					t.pause(10 * t.suite.Timing.PollInterval) // for further events of the stop
-					for len(hints) > 0 {
-						<-hints
-					}
+					w.drop() // further events of the stop
 					policy := runtime.GCPolicy{MaxPerContainer: -1, Keep: func(uid types.UID) bool { return uid != pod.UID }}
 					if err := gc.CollectGarbage(t.Context(), policy); err != nil {
 						t.Fatalf("CollectGarbage: %v", err)
 					}
-					if !seen(pod.UID, t.suite.Timing.Timeout, func(s *runtime.PodStatus) bool { return s.Pod() == nil }) {
+					if !w.notified(pod.UID, t.suite.Timing.Timeout, func(s *runtime.PodStatus) bool { return s.Pod() == nil }) {
 						t.Errorf("no event after the removal of the pod: no inspection after an event observed it; the pod is\n%s", describe(t.look(pod.UID)))
 					}
 					return

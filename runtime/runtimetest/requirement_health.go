@@ -35,39 +35,9 @@ var healthRequirements = []requirement{
 		cause:    "events have the ID of the backend's object instead of the pod's UID, or ctx's error is returned",
 		needs:    []string{"Watcher"},
 		check: func(t *checkT) {
-			ctx, cancel := context.WithCancel(t.Context())
-			events := make(chan types.UID, 1024)
-			result := make(chan error, 1)
-			var watching sync.WaitGroup
-			defer watching.Wait()
-			defer cancel()
-			watching.Go(func() {
-				result <- as[runtime.Watcher](t).Watch(ctx, func(uid types.UID) {
-					select {
-					case events <- uid:
-					default: // changed must not block
-					}
-				})
-			})
-			notified := func(uid types.UID, timeout time.Duration) bool {
-				deadline := time.After(timeout)
-				for {
-					select {
-					case got := <-events:
-						if got == uid {
-							return true
-						}
-					case err := <-result:
-						t.Skipf("Watch returned an error (its caller lists instead): %v", err)
-					case <-deadline:
-						return false
-					}
-				}
-			}
-			// Changes before the watch has begun may have no event.
-			t.pause(10 * t.suite.Timing.PollInterval)
+			w := t.watch()
 			var pod *v1.Pod
-			for try := 1; pod == nil || !notified(pod.UID, t.suite.Timing.Timeout/5); try++ {
+			for try := 1; pod == nil || !w.notified(pod.UID, t.suite.Timing.Timeout/5, nil); try++ {
 				if try > 5 {
 					t.Error("no event after the start of a pod")
 					return
@@ -75,18 +45,15 @@ var healthRequirements = []requirement{
 				pod = t.pod(v1.RestartPolicyNever, named("long", t.suite.Containers.Long))
 				t.sync(pod)
 			}
-			t.pause(10 * t.suite.Timing.PollInterval) // for further events of the start
-			for len(events) > 0 {
-				<-events
-			}
+			w.drop() // further events of the start
 			t.kill(pod, nil)
-			if !notified(pod.UID, t.suite.Timing.Timeout) {
+			if !w.notified(pod.UID, t.suite.Timing.Timeout, nil) {
 				t.Error("no event after a pod was killed")
 				return
 			}
-			cancel()
+			w.cancel()
 			select {
-			case err := <-result:
+			case err := <-w.result:
 				if err != nil {
 					t.Errorf("when its context was canceled, Watch returned %v", err)
 				}

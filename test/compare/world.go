@@ -3,7 +3,6 @@
 package compare
 
 import (
-	"encoding/json"
 	"errors"
 	"maps"
 	"os"
@@ -99,17 +98,9 @@ func (w *world) config(extra map[string]any) []byte {
 	ports, err := labenv.FreePorts(1)
 	w.Must("find a port", err)
 	config := map[string]any{
-		"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
-		"address": "127.0.0.1", "port": ports[0], "healthzPort": 0,
-		"containerRuntimeEndpoint": "unix://" + w.Path("cri.sock"),
-		"cgroupDriver":             lab.CgroupDriver(), "failCgroupV1": false, "failSwapOn": false,
-		"evictionHard":                map[string]string{"memory.available": "1Mi", "nodefs.available": "0%", "imagefs.available": "0%", "nodefs.inodesFree": "0%", "imagefs.inodesFree": "0%"},
-		"imageGCHighThresholdPercent": 100, "imageGCLowThresholdPercent": 99,
+		"port": ports[0], "healthzPort": 0, "containerRuntimeEndpoint": "unix://" + w.Path("cri.sock"), "cgroupDriver": lab.CgroupDriver(),
 		"staticPodPath": w.Path("manifests"), "fileCheckFrequency": "1s", "podLogsDir": w.Path("logs"),
 		"clusterDNS": []string{"10.96.0.10"}, "clusterDomain": "cluster.local", "resolvConf": w.Path("resolv.conf"),
-		"authentication":            map[string]any{"anonymous": map[string]any{"enabled": true}, "webhook": map[string]any{"enabled": false}},
-		"authorization":             map[string]any{"mode": "AlwaysAllow"},
-		"makeIPTablesUtilChains":    false,
 		"nodeStatusReportFrequency": "10s", "nodeStatusUpdateFrequency": "10s",
 		"runtimeRequestTimeout": lab.Limit(2 * time.Minute).String(),
 	}
@@ -117,7 +108,7 @@ func (w *world) config(extra map[string]any) []byte {
 		config["cgroupRoot"] = w.Cgroup()
 	}
 	maps.Copy(config, extra)
-	data, err := json.Marshal(config)
+	data, err := labenv.KubeletConfig(config)
 	w.Must("encode the configuration", err)
 	return data
 }

@@ -10,7 +10,6 @@ import (
 	"maps"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -103,15 +102,10 @@ func prepare(ctx context.Context, o *options, out io.Writer, say func(string, ..
 		if o.agent != "" || o.trace {
 			return nil
 		}
-		var err error
-		if o.agent, err = labenv.Cached("footprint", "kubelet"); err != nil {
-			return err
-		}
-		if err := os.MkdirAll(filepath.Dir(o.agent), 0o755); err != nil {
-			return err
-		}
 		say("building the agent")
-		return labenv.Build(ctx, o.agent)
+		var err error
+		o.agent, err = labenv.BuildCached(ctx, "footprint")
+		return err
 	})
 }
 

@@ -4,7 +4,6 @@ package footprint
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -24,24 +23,16 @@ type node struct {
 	metrics string // URL
 }
 
-// config returns the KubeletConfiguration: the defaults, but for the directories, ports and limits
-// that a private node on a full disk needs.
+// config returns the KubeletConfiguration: the defaults, but for what a private node requires.
 func (w *world) config(ports []int) ([]byte, error) {
 	c := map[string]any{
-		"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
 		"containerRuntimeEndpoint": w.daemon.Endpoint, "podLogsDir": w.Path("logs"), "volumePluginDir": w.Path("plugins"),
-		"address": "127.0.0.1", "port": ports[0], "readOnlyPort": ports[1], "healthzPort": ports[2],
-		"authentication": map[string]any{"anonymous": map[string]any{"enabled": true}, "webhook": map[string]any{"enabled": false}},
-		"authorization":  map[string]any{"mode": "AlwaysAllow"},
-		"cgroupDriver":   "cgroupfs", "cgroupRoot": w.Cgroup(), "failCgroupV1": false, "failSwapOn": false,
-		"evictionHard":                map[string]string{"memory.available": "1Mi", "nodefs.available": "0%", "nodefs.inodesFree": "0%", "imagefs.available": "0%", "imagefs.inodesFree": "0%"},
-		"imageGCHighThresholdPercent": 100, "imageGCLowThresholdPercent": 99,
-		"maxPods": 1100, "makeIPTablesUtilChains": false, "oomScoreAdj": 0,
+		"port": ports[0], "readOnlyPort": ports[1], "healthzPort": ports[2], "cgroupRoot": w.Cgroup(), "maxPods": 1100, "oomScoreAdj": 0,
 	}
 	if w.control == nil {
 		c["staticPodPath"] = w.Path("manifests")
 	}
-	return json.Marshal(c)
+	return labenv.KubeletConfig(c)
 }
 
 // start starts a kubelet or agent.

@@ -1,15 +1,15 @@
 package oracle
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/kubeparts/kubeparts/test/internal/labenv"
 )
 
 // An agent is a kubelet, as a process that is killed and started again.
@@ -28,7 +28,7 @@ type agent struct {
 // newAgent prepares a kubelet whose files are in dir.
 func newAgent(binary, dir, kubeconfig, criSocket string, verbosity int, r *recorder) (*agent, error) {
 	a := &agent{dir: dir, recorder: r}
-	address, err := nodeAddress()
+	address, err := labenv.OwnAddress()
 	if err != nil {
 		return nil, err
 	}
@@ -47,39 +47,16 @@ func newAgent(binary, dir, kubeconfig, criSocket string, verbosity int, r *recor
 
 func (a *agent) path(name string) string { return filepath.Join(a.dir, name) }
 
-// kubeletConfig returns the KubeletConfiguration. It differs from the defaults in what a runtime that executes
-// nothing requires: no cgroups of pods, no eviction, no rules of iptables.
+// kubeletConfig returns the KubeletConfiguration. A runtime that executes nothing has no cgroups of pods.
 func kubeletConfig(dir, criSocket string) ([]byte, error) {
 	path := func(name string) string { return filepath.Join(dir, name) }
-	return json.Marshal(map[string]any{
-		"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
-		"address": "127.0.0.1", "port": 10250, "healthzPort": 0,
-		"containerRuntimeEndpoint": "unix://" + criSocket,
-		"cgroupsPerQOS":            false, "enforceNodeAllocatable": []string{}, "cgroupDriver": "cgroupfs",
-		"failCgroupV1": false, "failSwapOn": false,
-		"evictionHard":                map[string]string{"memory.available": "1Mi", "nodefs.available": "0%", "imagefs.available": "0%", "nodefs.inodesFree": "0%", "imagefs.inodesFree": "0%"},
-		"imageGCHighThresholdPercent": 100, "imageGCLowThresholdPercent": 99,
+	return labenv.KubeletConfig(map[string]any{
+		"port": 10250, "healthzPort": 0, "containerRuntimeEndpoint": "unix://" + criSocket,
+		"cgroupsPerQOS": false, "enforceNodeAllocatable": []string{},
 		"staticPodPath": path("manifests"), "podLogsDir": path("logs"), "resolvConf": path("resolv.conf"),
 		"maxPods": 250, "registryPullQPS": 0, "serializeImagePulls": false,
 		"kubeAPIQPS": 200, "kubeAPIBurst": 400, "eventRecordQPS": 0,
-		"authentication":         map[string]any{"anonymous": map[string]any{"enabled": true}, "webhook": map[string]any{"enabled": false}},
-		"authorization":          map[string]any{"mode": "AlwaysAllow"},
-		"makeIPTablesUtilChains": false,
 	})
-}
-
-// nodeAddress returns an address of the machine: a kubelet does not accept one of loopback.
-func nodeAddress() (string, error) {
-	addresses, err := net.InterfaceAddrs()
-	if err != nil {
-		return "", err
-	}
-	for _, a := range addresses {
-		if ip, ok := a.(*net.IPNet); ok && ip.IP.To4() != nil && ip.IP.IsGlobalUnicast() {
-			return ip.IP.String(), nil
-		}
-	}
-	return "", errors.New("this machine has no address other than loopback")
 }
 
 // restartDelay is the time after which a kubelet that has exited by itself is started again.

@@ -16,6 +16,7 @@ import (
 	"github.com/kubeparts/kubeparts/internal/lab"
 	"github.com/kubeparts/kubeparts/test/internal/cli"
 	"github.com/kubeparts/kubeparts/test/internal/isolate"
+	"github.com/kubeparts/kubeparts/test/internal/labenv"
 )
 
 // ErrViolated is returned by Run if a kubelet has violated an invariant.
@@ -107,12 +108,8 @@ func (o playOptions) args() []string {
 
 // complete sets defaults and checks the options.
 func (o *playOptions) complete() (err error) {
-	if o.kubelet == "" {
-		cache, err := lab.CacheDir()
-		if err != nil {
-			return fmt.Errorf("find the kubelet (see --kubelet): %w", err)
-		}
-		o.kubelet = filepath.Join(cache, "kubelet-"+lab.KubernetesVersion, "kubelet")
+	if o.kubelet, err = labenv.FindKubelet(o.kubelet); err != nil {
+		return fmt.Errorf("%w, and 'go build ./examples/kubelet' that of this repository", err)
 	}
 	if o.kubelet, err = filepath.Abs(o.kubelet); err != nil {
 		return err
@@ -121,9 +118,6 @@ func (o *playOptions) complete() (err error) {
 		if o.record, err = filepath.Abs(o.record); err != nil {
 			return err
 		}
-	}
-	if _, err := os.Stat(o.kubelet); err != nil {
-		return fmt.Errorf("%w; bash hack/kubelet.sh %s builds Kubernetes' own, 'go build ./examples/kubelet' that of this repository", err, lab.KubernetesVersion)
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ package starts
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -20,17 +19,10 @@ func startNode(ctx context.Context, t testing.TB, binary, dir string, c *cluster
 		return nil, err
 	}
 	path := func(name string) string { return filepath.Join(dir, name) }
-	config, err := json.Marshal(map[string]any{
-		"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
-		"address": "127.0.0.1", "port": 10250, "healthzPort": 0, "containerRuntimeEndpoint": c.machine.endpoint(),
-		// A runtime in memory executes nothing: there are no cgroups, and nothing is evicted.
-		"cgroupsPerQOS": false, "enforceNodeAllocatable": []string{}, "cgroupDriver": "cgroupfs", "failCgroupV1": false, "failSwapOn": false,
-		"evictionHard":                map[string]string{"memory.available": "1Mi", "nodefs.available": "0%", "imagefs.available": "0%", "nodefs.inodesFree": "0%", "imagefs.inodesFree": "0%"},
-		"imageGCHighThresholdPercent": 100, "imageGCLowThresholdPercent": 99,
+	config, err := labenv.KubeletConfig(map[string]any{
+		"port": 10250, "healthzPort": 0, "containerRuntimeEndpoint": c.machine.endpoint(),
+		"cgroupsPerQOS": false, "enforceNodeAllocatable": []string{}, // a runtime in memory executes nothing: there are no cgroups
 		"podLogsDir": path("logs"), "resolvConf": path("resolv.conf"), "maxPods": 2000, "oomScoreAdj": 0,
-		"authentication":         map[string]any{"anonymous": map[string]any{"enabled": true}, "webhook": map[string]any{"enabled": false}},
-		"authorization":          map[string]any{"mode": "AlwaysAllow"},
-		"makeIPTablesUtilChains": false,
 	})
 	if err != nil {
 		return nil, err

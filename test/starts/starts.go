@@ -43,15 +43,9 @@ func run(ctx context.Context, o options, out io.Writer) int {
 		return 0
 	}
 	if slices.Contains(o.only, agentName) && o.agent == "" {
-		file, err := labenv.Cached("starts", "kubelet")
-		if err == nil {
-			err = os.MkdirAll(filepath.Dir(file), 0o755)
-		}
-		if err == nil {
-			say("building the complete node")
-			err = labenv.Build(ctx, file)
-		}
-		if o.agent = file; err != nil {
+		say("building the complete node")
+		var err error
+		if o.agent, err = labenv.BuildCached(ctx, "starts"); err != nil {
 			say("failed to prepare: %v", err)
 			return 2
 		}

@@ -109,6 +109,17 @@ func Build(ctx context.Context, file string) error {
 	return nil
 }
 
+// BuildCached builds the complete node into a directory of the cache of .ci/run, and returns its file.
+func BuildCached(ctx context.Context, dir string) (file string, err error) {
+	if file, err = Cached(dir, "kubelet"); err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return "", err
+	}
+	return file, Build(ctx, file)
+}
+
 // KeepLogs writes logs, by the names of their files, to a directory, which is created; not if it is empty.
 func KeepLogs(dir string, logs map[string][]byte) error {
 	if dir == "" {
