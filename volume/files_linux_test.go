@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+	v1 "k8s.io/api/core/v1"
 	mount "k8s.io/mount-utils"
 
 	"github.com/kubeparts/kubeparts/volume"
@@ -110,6 +112,9 @@ func TestRemoveTree(t *testing.T) {
 	assert.ErrorContains(t, volume.RemoveTree(t.Context(), nil, dir), "Mounter is nil")
 }
 
+// ownedBy returns a request for files of a group.
+func ownedBy(group int64) *volume.Request { return &volume.Request{FSGroup: &group} }
+
 // vol-65: owners and modes after the walk.
 func TestOwn(t *testing.T) {
 	if os.Getuid() != 0 {
@@ -122,7 +127,7 @@ func TestOwn(t *testing.T) {
 	write(t, filepath.Join(dir, "a", "b", "file"))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "script"), nil, 0o755))
 	require.NoError(t, os.Symlink(outside, filepath.Join(dir, "link")))
-	require.NoError(t, volume.SetOwnership(t.Context(), dir, volume.Ownership{Group: group}))
+	require.NoError(t, ownedBy(group).SetOwnership(t.Context(), dir, false))
 	for path, mode := range map[string]fs.FileMode{
 		".": fs.ModeDir | fs.ModeSetgid | 0o775, "a": fs.ModeDir | fs.ModeSetgid | 0o775, "a/b": fs.ModeDir | fs.ModeSetgid | 0o775,
 		"a/b/file": 0o660, "script": 0o775, "link": fs.ModeSymlink | 0o777,
@@ -140,13 +145,15 @@ func TestOwn(t *testing.T) {
 	// Read-only volumes: the group reads.
 	write(t, filepath.Join(dir, "ro"))
 	require.NoError(t, os.Chmod(filepath.Join(dir, "ro"), 0o400))
-	require.NoError(t, volume.SetOwnership(t.Context(), dir, volume.Ownership{Group: group + 1, ReadOnly: true}))
+	readOnly := ownedBy(group + 1)
+	readOnly.Spec = &volume.Spec{ReadOnly: true}
+	require.NoError(t, readOnly.SetOwnership(t.Context(), dir, false))
 	info, err = os.Stat(filepath.Join(dir, "ro"))
 	require.NoError(t, err)
 	assert.Equal(t, fs.FileMode(0o440), info.Mode())
 
-	assert.Error(t, volume.SetOwnership(t.Context(), filepath.Join(dir, "script"), volume.Ownership{}))
-	assert.ErrorIs(t, volume.SetOwnership(t.Context(), filepath.Join(dir, "none"), volume.Ownership{}), fs.ErrNotExist)
+	assert.Error(t, ownedBy(0).SetOwnership(t.Context(), filepath.Join(dir, "script"), false))
+	assert.ErrorIs(t, ownedBy(0).SetOwnership(t.Context(), filepath.Join(dir, "none"), false), fs.ErrNotExist)
 }
 
 // vol-66: with OnRootMismatch a volume whose root is right is not walked.
@@ -156,8 +163,9 @@ func TestOwnOnMismatch(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "v")
 	write(t, filepath.Join(dir, "a"))
-	o := volume.Ownership{Group: 4321, OnlyOnMismatch: true}
-	require.NoError(t, volume.SetOwnership(t.Context(), dir, o))
+	req := ownedBy(4321)
+	req.FSGroupPolicy = new(v1.FSGroupChangeOnRootMismatch)
+	require.NoError(t, req.SetOwnership(t.Context(), dir, false))
 	write(t, filepath.Join(dir, "late"))
 	gid := func() uint32 {
 		info, err := os.Stat(filepath.Join(dir, "late"))
@@ -165,10 +173,10 @@ func TestOwnOnMismatch(t *testing.T) {
 		return info.Sys().(*syscall.Stat_t).Gid
 	}
 	require.NoError(t, os.Chown(filepath.Join(dir, "late"), -1, 0))
-	require.NoError(t, volume.SetOwnership(t.Context(), dir, o))
+	require.NoError(t, req.SetOwnership(t.Context(), dir, false))
 	assert.EqualValues(t, 0, gid())
 	require.NoError(t, os.Chmod(dir, 0o770)) // no setgid
-	require.NoError(t, volume.SetOwnership(t.Context(), dir, o))
+	require.NoError(t, req.SetOwnership(t.Context(), dir, false))
 	assert.EqualValues(t, 4321, gid())
 
 	// An interrupted walk leaves the root unchanged, and the next walk continues.
@@ -176,8 +184,8 @@ func TestOwnOnMismatch(t *testing.T) {
 	require.NoError(t, os.Chown(dir, -1, 0))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.ErrorIs(t, volume.SetOwnership(ctx, dir, o), context.Canceled)
-	require.NoError(t, volume.SetOwnership(t.Context(), dir, o))
+	require.ErrorIs(t, req.SetOwnership(ctx, dir, false), context.Canceled)
+	require.NoError(t, req.SetOwnership(t.Context(), dir, false))
 	assert.EqualValues(t, 4321, gid())
 }
 
@@ -192,9 +200,11 @@ func TestOwnInParallel(t *testing.T) {
 			write(t, filepath.Join(dir, fmt.Sprint(a), fmt.Sprint(b), strings.Repeat("d/", b%5)+"f"))
 		}
 	}
-	for i, workers := range []int{1, 2, 64} {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for i, processors := range []int{1, 2, 16} { // 4 workers each
+		runtime.GOMAXPROCS(processors)
 		group := int64(1000 + i)
-		require.NoError(t, volume.SetOwnership(t.Context(), dir, volume.Ownership{Group: group, Parallel: workers}))
+		require.NoError(t, ownedBy(group).SetOwnership(t.Context(), dir, false))
 		require.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			require.NoError(t, err)
 			info, err := d.Info()

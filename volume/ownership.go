@@ -14,27 +14,17 @@ func (r *Request) SetOwnership(ctx context.Context, dir string, always bool) err
 	if r.FSGroup == nil {
 		return nil
 	}
-	o := Ownership{Group: *r.FSGroup, ReadOnly: r.Spec != nil && r.Spec.ReadOnly, Progress: r.Progress}
-	o.OnlyOnMismatch = !always && r.FSGroupPolicy != nil && *r.FSGroupPolicy == v1.FSGroupChangeOnRootMismatch
-	return SetOwnership(ctx, dir, o)
+	o := ownership{group: *r.FSGroup, readOnly: r.Spec != nil && r.Spec.ReadOnly, progress: r.Progress}
+	o.onlyOnMismatch = !always && r.FSGroupPolicy != nil && *r.FSGroupPolicy == v1.FSGroupChangeOnRootMismatch
+	return setOwnership(ctx, dir, o)
 }
 
-// An Ownership specifies the group and the modes of the files of a volume.
-type Ownership struct {
-	// Group is the GID of all files.
-	Group int64
+// An ownership specifies the group and the modes of the files of a volume.
+type ownership struct {
+	group          int64 // of all files
+	readOnly       bool  // the group may not write
+	onlyOnMismatch bool  // nothing is changed if the root directory has the group and mode
 
-	// ReadOnly grants the group read access only.
-	ReadOnly bool
-
-	// OnlyOnMismatch skips the volume if its root directory has the group and mode.
-	OnlyOnMismatch bool
-
-	// Parallel is the number of directories processed concurrently. Zero means 4 per CPU, at
-	// most 64.
-	Parallel int
-
-	// Progress is called every 30 seconds, on another goroutine, with the number of entries
-	// inspected and changed. It may be nil.
-	Progress func(visited, changed int64, elapsed time.Duration)
+	// progress is called every ownershipProgressPeriod, on another goroutine. It may be nil.
+	progress func(visited, changed int64, elapsed time.Duration)
 }

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/kubeparts/kubeparts/volume"
 )
 
 // serialOwn is the simple way: one entry after the other, each changed
@@ -59,9 +57,9 @@ func BenchmarkOwn(b *testing.B) {
 		}
 		group += 2
 		timed(&serial, func() { serialOwn(b, dir, group) })
-		o := volume.Ownership{Group: int64(group + 1)}
-		timed(&changed, func() { require.NoError(b, volume.SetOwnership(b.Context(), dir, o)) })
-		timed(&right, func() { require.NoError(b, volume.SetOwnership(b.Context(), dir, o)) })
+		req := ownedBy(int64(group + 1))
+		timed(&changed, func() { require.NoError(b, req.SetOwnership(b.Context(), dir, false)) })
+		timed(&right, func() { require.NoError(b, req.SetOwnership(b.Context(), dir, false)) })
 	}
 	b.ReportMetric(float64(serial)/float64(b.N)/1e6, "serial-ms")
 	b.ReportMetric(float64(serial)/float64(changed), "x-changing")

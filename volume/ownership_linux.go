@@ -17,17 +17,17 @@ import (
 	"github.com/kubeparts/kubeparts/internal/untrusted"
 )
 
-// ownershipProgressPeriod is the period of Ownership.Progress.
+// ownershipProgressPeriod is the period of ownership.progress.
 const ownershipProgressPeriod = 30 * time.Second
 
-// SetOwnership changes the group and modes of dir and everything below it. It returns an error if a
+// setOwnership changes the group and modes of dir and everything below it. It returns an error if a
 // directory cannot be read or ctx is done; files that cannot be changed are skipped. Files that
 // already have the group and mode are not written, so a canceled call can be repeated cheaply. The
-// root is changed last, so that OnlyOnMismatch detects an incomplete change.
+// root is changed last, so that onlyOnMismatch detects an incomplete change.
 //
 // Symbolic links are changed but not followed, including links created concurrently. File systems
 // mounted below dir are skipped.
-func SetOwnership(ctx context.Context, dir string, o Ownership) error {
+func setOwnership(ctx context.Context, dir string, o ownership) error {
 	root, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.ENOTDIR) {
 		return fmt.Errorf("volume: own %s: not a directory", dir)
@@ -40,8 +40,8 @@ func SetOwnership(ctx context.Context, dir string, o Ownership) error {
 	if err := unix.Fstat(root, &st); err != nil {
 		return fmt.Errorf("volume: own %s: %w", dir, err)
 	}
-	w := &owner{Ownership: o, ctx: ctx, root: root, device: st.Dev, dir: dir, begun: time.Now()}
-	if o.OnlyOnMismatch && w.right(&st) { // vol-66
+	w := &owner{ownership: o, ctx: ctx, root: root, device: st.Dev, dir: dir, begun: time.Now()}
+	if o.onlyOnMismatch && w.right(&st) { // vol-66
 		return nil
 	}
 	if err := w.walk(); err != nil {
@@ -50,10 +50,10 @@ func SetOwnership(ctx context.Context, dir string, o Ownership) error {
 	return nil
 }
 
-// An owner is one call of SetOwnership. Workers read directories; a directory is changed after
+// An owner is one call of setOwnership. Workers read directories; a directory is changed after
 // everything below it.
 type owner struct {
-	Ownership
+	ownership
 	ctx    context.Context //nolint:containedctx // of one call
 	root   int
 	device uint64
@@ -79,10 +79,6 @@ type ownedDir struct {
 
 func (w *owner) walk() error {
 	w.more.L = &w.mu
-	workers := w.Parallel
-	if workers <= 0 {
-		workers = min(4*runtime.GOMAXPROCS(0), 64)
-	}
 	top := &ownedDir{}
 	w.add(top)
 	stop := context.AfterFunc(w.ctx, func() { w.fail(w.ctx.Err()) })
@@ -90,7 +86,7 @@ func (w *owner) walk() error {
 	stopProgress := w.reportProgress()
 	defer stopProgress()
 	var wg sync.WaitGroup
-	for range workers {
+	for range min(4*runtime.GOMAXPROCS(0), 64) {
 		wg.Go(w.work)
 	}
 	wg.Wait()
@@ -99,9 +95,9 @@ func (w *owner) walk() error {
 	return w.err
 }
 
-// reportProgress calls Progress periodically until stop is called.
+// reportProgress calls progress periodically until stop is called.
 func (w *owner) reportProgress() (stop func()) {
-	if w.Progress == nil {
+	if w.progress == nil {
 		return func() {}
 	}
 	done, ended := make(chan struct{}), make(chan struct{})
@@ -114,7 +110,7 @@ func (w *owner) reportProgress() (stop func()) {
 			case <-done:
 				return
 			case <-ticker.C:
-				w.Progress(w.visited.Load(), w.changed.Load(), time.Since(w.begun))
+				w.progress(w.visited.Load(), w.changed.Load(), time.Since(w.begun))
 			}
 		}
 	}()
@@ -241,8 +237,8 @@ func (w *owner) change(dir int, name string) {
 		return
 	}
 	w.changed.Add(1)
-	if int64(st.Gid) != w.Group {
-		_ = unix.Fchownat(dir, name, -1, int(w.Group), unix.AT_SYMLINK_NOFOLLOW)
+	if int64(st.Gid) != w.group {
+		_ = unix.Fchownat(dir, name, -1, int(w.group), unix.AT_SYMLINK_NOFOLLOW)
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFLNK {
 		untrusted.ChmodAt(dir, name, st.Mode&0o7777|w.mode(&st))
@@ -252,7 +248,7 @@ func (w *owner) change(dir int, name string) {
 // mode returns the permission bits that an entry must have at least (rule vol-65).
 func (w *owner) mode(st *unix.Stat_t) uint32 {
 	mode := uint32(0o660)
-	if w.ReadOnly {
+	if w.readOnly {
 		mode = 0o440
 	}
 	switch st.Mode & unix.S_IFMT {
@@ -266,7 +262,7 @@ func (w *owner) mode(st *unix.Stat_t) uint32 {
 
 func (w *owner) right(st *unix.Stat_t) bool {
 	mode := w.mode(st)
-	return int64(st.Gid) == w.Group && st.Mode&mode == mode
+	return int64(st.Gid) == w.group && st.Mode&mode == mode
 }
 
 // openDir opens a directory below the root without following symbolic links.

@@ -10,9 +10,9 @@ import (
 	"runtime"
 )
 
-// SetOwnership changes the group and modes of dir and everything below it. It returns an error if a
+// setOwnership changes the group and modes of dir and everything below it. It returns an error if a
 // directory cannot be read or ctx is done; files that cannot be changed are skipped.
-func SetOwnership(ctx context.Context, dir string, o Ownership) error {
+func setOwnership(ctx context.Context, dir string, o ownership) error {
 	if runtime.GOOS == "windows" {
 		return nil // Windows has no such groups
 	}
@@ -36,14 +36,14 @@ func SetOwnership(ctx context.Context, dir string, o Ownership) error {
 	return err
 }
 
-func ownEntry(path string, o Ownership) error {
+func ownEntry(path string, o ownership) error {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return err
 	}
-	_ = os.Lchown(path, -1, int(o.Group))
+	_ = os.Lchown(path, -1, int(o.group))
 	if info.Mode()&fs.ModeSymlink == 0 {
-		_ = os.Chmod(path, info.Mode()|requiredMode(info.IsDir(), o.ReadOnly))
+		_ = os.Chmod(path, info.Mode()|requiredMode(info.IsDir(), o.readOnly))
 	}
 	return nil
 }

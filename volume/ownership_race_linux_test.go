@@ -23,7 +23,7 @@ func TestOwnThatEndsWithItsContext(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(cancel)
-		if err := volume.SetOwnership(ctx, dir, volume.Ownership{Group: int64(os.Getegid())}); err != nil {
+		if err := ownedBy(int64(os.Getegid())).SetOwnership(ctx, dir, false); err != nil {
 			require.ErrorIs(t, err, context.Canceled)
 		}
 		wg.Wait()

@@ -97,8 +97,8 @@ type Request struct {
 	// Event records an event of the pod. It may be nil; see [Request.Warn].
 	Event func(eventType, reason, message string)
 
-	// Progress is called every 30 seconds while ownership is changed; see
-	// [Ownership.Progress]. It may be nil.
+	// Progress is called every 30 seconds while [Request.SetOwnership] runs, on another goroutine, with
+	// the number of entries inspected and changed. It may be nil.
 	Progress func(visited, changed int64, elapsed time.Duration)
 }
 

@@ -229,7 +229,7 @@ func firstRefresh(volumes []Volume) (at time.Time) {
 	return at
 }
 
-// readable are the mode bits that the group of a pod has in addition, as volume.SetOwnership adds them.
+// readable are the mode bits that the group of a pod has in addition, as [volume.Request.SetOwnership] adds them.
 const readable = 0o440
 
 // filesOf returns the files of a volume, sorted by path.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	csipb "github.com/container-storage-interface/spec/lib/go/csi"
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/volume"
@@ -123,13 +124,11 @@ func (p *Plugin) setUp(ctx context.Context, req *volume.Request) (volume.SetUpRe
 // agent published: the ownership is changed again only if the root directory, which is changed last,
 // shows that the change was interrupted.
 func (p *Plugin) own(ctx context.Context, req *volume.Request, target string, finished bool) error {
-	if !finished {
-		return req.SetOwnership(ctx, target, false)
+	of := *req
+	if finished {
+		of.FSGroupPolicy = new(v1.FSGroupChangeOnRootMismatch)
 	}
-	if req.FSGroup == nil {
-		return nil
-	}
-	return volume.SetOwnership(ctx, target, volume.Ownership{Group: *req.FSGroup, OnlyOnMismatch: true, Progress: req.Progress})
+	return of.SetOwnership(ctx, target, false)
 }
 
 // publishRequest returns the request without the fields that depend on the driver's capabilities, and the

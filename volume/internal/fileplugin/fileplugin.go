@@ -18,7 +18,7 @@ import (
 	"github.com/kubeparts/kubeparts/volume/emptydir"
 )
 
-// adds are the mode bits that volume.SetOwnership adds to files.
+// adds are the mode bits that [volume.Request.SetOwnership] adds to files of a read-only volume.
 const adds = 0o440
 
 // write replaces the content of the volume by files, on a tmpfs or on disk. Containers get the volume
@@ -53,8 +53,12 @@ func (p Plugin) write(ctx context.Context, req volume.Request, files atomic.Payl
 	return volume.SetUpResult{Volume: runtime.Volume{Path: dir, ReadOnly: true, SELinuxRelabel: true}}, nil
 }
 
+// own sets the group of the files, which containers cannot change.
 func own(ctx context.Context, req volume.Request, dir string) error {
-	return volume.SetOwnership(ctx, dir, volume.Ownership{Group: *req.FSGroup, ReadOnly: true, Progress: req.Progress})
+	spec := *req.Spec
+	spec.ReadOnly = true
+	req.Spec = &spec
+	return req.SetOwnership(ctx, dir, true)
 }
 
 func remove(ctx context.Context, mounter volume.Mounter, at volume.Place) error {
