@@ -27,9 +27,9 @@
 // [Agent.Drain], called from another goroutine, terminates all pods.
 //
 // A part may be wrapped; see package compose. Everything else in [Config] is optional. A nil field of
-// [Subsystems] leaves that subsystem out. Methods return the constructed components, such as [Agent.Workers]
-// to evict a pod, or [Agent.Loop], whose Snapshot contains why a pod is not running. Functions that are
-// appended to Config.Adjust change the configuration of a single component: its periods, limits and hooks.
+// [Subsystems] leaves that subsystem out. [Agent.Kill] evicts a pod, [Agent.Snapshot] returns why a pod is
+// not running, and other methods return components, such as [Agent.Status]. Functions that are appended to
+// Config.Adjust change the configuration of a single component: its periods, limits and hooks.
 //
 // An agent that needs other connections constructs the components itself.
 //

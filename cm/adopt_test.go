@@ -152,7 +152,7 @@ func TestAPodThatRequestsMoreThanItsCgroupHasRaisesItsClass(t *testing.T) {
 	assert.EqualValues(t, 2048, cpuOf(must(tree.Read(tree.class))))
 }
 
-func TestProtectedMemoryOfTheClassesSurvivesARestart(t *testing.T) {
+func TestProtectedMemoryOfTheClassesIsKeptAtARestart(t *testing.T) {
 	pods := []*v1.Pod{pod("g-1", guaranteed), pod("g-2", guaranteed), pod("b-1", burstable), pod("b-2", burstable)}
 	for reserve, want := range map[cgroups.Reservation]string{
 		cgroups.ReserveAll:    "min 201326592 low 0; min 67108864 low 0",

@@ -237,7 +237,7 @@ func TestAUsageAboveTheCapacityEvictsNoPod(t *testing.T) {
 	})
 }
 
-func TestWhatAPodRequestsIsWhatPodRequestsSays(t *testing.T) {
+func TestTheRequestOfAPodIsThatOfPodRequests(t *testing.T) {
 	checkInvariant(t, func(t *testing.T, r *rand.Rand, in eviction.Inputs) {
 		pod := in.Pods[0].DeepCopy()
 		list := func() v1.ResourceList {

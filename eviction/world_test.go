@@ -3,6 +3,7 @@ package eviction_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -30,10 +31,11 @@ type world struct {
 	missing         map[eviction.Signal]bool
 	cache           int64 // of the memory that is used
 	measured        time.Time
-	stale, summary  bool // no new figures; no summary
-	silentAfter     bool // no summary after the next one
-	broken          bool // a part of the summary cannot be had
-	lag             time.Duration
+	stale           bool          // measurements are not repeated
+	summary         bool          // there is a summary
+	silentAfter     bool          // there is none after the next one
+	broken          bool          // a part of it is missing
+	lag             time.Duration // for which a measurement is cached
 	cached          *statsapi.Summary
 	block           chan struct{} // kills wait for it
 	pods            []*worldPod
@@ -82,7 +84,7 @@ func (w *world) take() []string {
 	defer w.mu.Unlock()
 	lines := w.trace
 	w.trace = nil
-	slices.SortStableFunc(lines, func(a, b string) int { // pods that end side by side
+	slices.SortStableFunc(lines, func(a, b string) int { // pods that are evicted concurrently
 		if strings.HasPrefix(a, "evicted") && strings.HasPrefix(b, "evicted") {
 			return strings.Compare(a, b)
 		}
@@ -110,13 +112,9 @@ func (w *world) configured() eviction.Config {
 		}
 	}
 	cfg.Hooks.Conditions = func(c []v1.NodeConditionType) {
-		var words []string
-		for _, t := range c {
-			words = append(words, string(t))
-		}
-		w.note("conditions: [" + strings.Join(words, " ") + "]")
+		w.note(fmt.Sprintf("conditions: %v", c))
 	}
-	cfg.Hooks.Invalid = func(o eviction.Observation) { w.note("not believed: " + string(o.Signal) + ": " + o.Err.Error()) }
+	cfg.Hooks.Invalid = func(o eviction.Observation) { w.note("ignored: " + string(o.Signal) + ": " + o.Err.Error()) }
 	return cfg
 }
 
@@ -192,11 +190,11 @@ func (w *world) kill(_ context.Context, e eviction.Victim) error {
 		return errors.New("it does not end")
 	}
 	p.ended, p.endedAt = true, time.Now()
-	words := []string{"evicted " + p.Name + " for " + e.Signal + ", grace " + (time.Duration(e.GracePeriodSeconds) * time.Second).String() + ": " + strings.TrimSpace(e.Message)}
+	line := "evicted " + p.Name + " for " + e.Signal + ", grace " + (time.Duration(e.GracePeriodSeconds) * time.Second).String() + ": " + strings.TrimSpace(e.Message)
 	if !e.Disruption {
-		words = append(words, "(no disruption)")
+		line += " (no disruption)"
 	}
-	w.trace = append(w.trace, strings.Join(words, " "))
+	w.trace = append(w.trace, line)
 	return nil
 }
 

@@ -185,7 +185,7 @@ func TestAFixedPeriodStays(t *testing.T) {
 	})
 }
 
-func TestHintsThatAreLostSilentlyAreNoticed(t *testing.T) { // lq-5, pleg-41: only statuses that were read count as fresh
+func TestEventsThatAreLostSilentlyAreDetected(t *testing.T) { // lq-5, pleg-41: only statuses that were read count as fresh
 	for name, find := range map[string]func(*testing.T, *watched){
 		"by a list": func(t *testing.T, w *watched) {
 			for n := len(w.listed()); len(w.listed()) == n; {

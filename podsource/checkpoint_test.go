@@ -127,7 +127,7 @@ func TestWithoutARecordTheSourceIsWaitedFor(t *testing.T) {
 	})
 }
 
-func TestARecordThatCannotBeReadOrWrittenIsToldAndNoMore(t *testing.T) {
+func TestACheckpointThatCannotBeReadOrWrittenIsOnlyLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, "pods.json"), `{"checksum":"00000000","data":{}}`)

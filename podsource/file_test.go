@@ -378,7 +378,7 @@ func TestRunFollowsAFileAmongOthers(t *testing.T) {
 	s.await(t)
 }
 
-func TestHooksTellOfProblemsAndTheirEnd(t *testing.T) {
+func TestHooksReportProblemsAndTheirEnd(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "pod.yaml")
 	write(t, path, "a: 1")

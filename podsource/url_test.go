@@ -189,7 +189,7 @@ func TestAnEmptyAnswerIsAnEmptySetAndAProblem(t *testing.T) { // src-31
 	})
 }
 
-func TestRequestsAreConditionalAndNothingNewIsSaidOnce(t *testing.T) { // src-31
+func TestRequestsAreConditionalAndAnUnchangedSetIsSentOnce(t *testing.T) { // src-31
 	synctest.Test(t, func(t *testing.T) {
 		s := &site{body: webYAML, etag: `"1"`}
 		u := newURL(t, s)

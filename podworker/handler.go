@@ -19,7 +19,7 @@ import (
 // Termination is irreversible.
 //
 // Every method must return when its context is done: a deletion cancels an image pull,
-// and a shorter grace period cancels a Terminate in progress. [Pipeline] implements it.
+// and a shorter grace period cancels a Terminate in progress. pipeline.Pipeline implements it.
 //
 // A Handler may implement [Retainer], [Reconciler], [Updater] and [ProgressReporter].
 type Handler interface {

@@ -19,9 +19,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A bin is a GarbageCollector that records the pods whose containers it was allowed to
-// remove.
-type bin struct {
+// A collectionRecorder is a GarbageCollector that records the pods whose containers it may remove.
+type collectionRecorder struct {
 	uids []types.UID
 
 	mu     sync.Mutex
@@ -31,30 +30,30 @@ type bin struct {
 	fail   error
 }
 
-func (b *bin) CollectGarbage(_ context.Context, policy runtime.GCPolicy) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.passes++
-	b.policy, b.freed = policy, map[types.UID]bool{}
-	for _, uid := range b.uids {
-		b.freed[uid] = !policy.Keep(uid)
+func (r *collectionRecorder) CollectGarbage(_ context.Context, policy runtime.GCPolicy) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.passes++
+	r.policy, r.freed = policy, map[types.UID]bool{}
+	for _, uid := range r.uids {
+		r.freed[uid] = !policy.Keep(uid)
 	}
-	return b.fail
+	return r.fail
 }
 
-// set sets the error of further calls, and returns that of earlier ones.
-func (b *bin) set(fail error) (before error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	before, b.fail = b.fail, fail
+// setError sets the error of further calls, and returns the previous one.
+func (r *collectionRecorder) setError(fail error) (before error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before, r.fail = r.fail, fail
 	return before
 }
 
-// seen returns the number of passes, and whether the last one might free uid.
-func (b *bin) seen(uid types.UID) (passes int, freed bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.passes, b.freed[uid]
+// last returns the number of passes, and whether the last one might free uid.
+func (r *collectionRecorder) last(uid types.UID) (passes int, freed bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.passes, r.freed[uid]
 }
 
 func runLoop(t *testing.T, cfg podworker.LoopConfig) (loop *podworker.Loop, stop func()) {
@@ -71,7 +70,7 @@ func runLoop(t *testing.T, cfg podworker.LoopConfig) (loop *podworker.Loop, stop
 
 func TestOrphansAreKeptUntilEverySourceHasSynced(t *testing.T) { // sl-8
 	synctest.Test(t, func(t *testing.T) {
-		h, garbage := &recorder{}, &bin{uids: []types.UID{"lost"}}
+		h, garbage := &recorder{}, &collectionRecorder{uids: []types.UID{"lost"}}
 		lost := &runtime.Pod{UID: "lost", Containers: []runtime.Container{{State: runtime.ContainerRunning}}}
 		w, err := podworker.New(podworker.Config{
 			Handler: h, StatusCache: observed{list: func() []*runtime.Pod { return []*runtime.Pod{lost} }},
@@ -85,14 +84,14 @@ func TestOrphansAreKeptUntilEverySourceHasSynced(t *testing.T) { // sl-8
 		h.mu.Lock()
 		assert.Empty(t, h.stage, "sl-13")
 		h.mu.Unlock()
-		_, freed := garbage.seen("lost")
+		_, freed := garbage.last("lost")
 		assert.False(t, freed)
 		assert.False(t, w.Table().Synced())
 
 		loop.SourceSynced("api")
 		time.Sleep(61 * time.Second)
 		synctest.Wait()
-		_, freed = garbage.seen("lost")
+		_, freed = garbage.last("lost")
 		assert.True(t, freed, "rt-129")
 		stop()
 		assert.Equal(t, 1, garbage.policy.MaxPerContainer)
@@ -109,16 +108,16 @@ func TestAQuietNodeIsCollectedEveryFifthPeriod(t *testing.T) {
 		}
 		var listed atomic.Pointer[[]*runtime.Pod]
 		listed.Store(&[]*runtime.Pod{web})
-		garbage := &bin{}
+		garbage := &collectionRecorder{}
 		w, err := podworker.New(podworker.Config{Handler: &recorder{}, StatusCache: observed{list: func() []*runtime.Pod { return *listed.Load() }}})
 		require.NoError(t, err)
 		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w, Garbage: garbage})
 		loop.AddPods([]*v1.Pod{newPod("web", 0)})
 		passesIn := func(d time.Duration) int {
-			before, _ := garbage.seen("web")
+			before, _ := garbage.last("web")
 			time.Sleep(d)
 			synctest.Wait()
-			after, _ := garbage.seen("web")
+			after, _ := garbage.last("web")
 			return after - before
 		}
 		assert.Equal(t, 1, passesIn(61*time.Second), "the first period")
@@ -136,9 +135,9 @@ func TestAQuietNodeIsCollectedEveryFifthPeriod(t *testing.T) {
 		listed.Store(new([]*runtime.Pod))
 		assert.Equal(t, 20, passesIn(20*time.Minute), "no pods are known")
 		listed.Store(&[]*runtime.Pod{web})
-		require.NoError(t, garbage.set(errors.New("unavailable")))
+		require.NoError(t, garbage.setError(errors.New("unavailable")))
 		passesIn(10 * time.Minute)
-		require.Error(t, garbage.set(nil))
+		require.Error(t, garbage.setError(nil))
 		assert.GreaterOrEqual(t, passesIn(61*time.Second), 1, "what has failed is tried again")
 		loop.RemovePods([]*v1.Pod{newPod("web", 0)})
 		assert.GreaterOrEqual(t, passesIn(time.Second), 1, "at once")
@@ -148,27 +147,27 @@ func TestAQuietNodeIsCollectedEveryFifthPeriod(t *testing.T) {
 
 func TestDeadContainersAreCollectedWhenAPodIsForgotten(t *testing.T) { // pw-57, sl-10, sl-60
 	synctest.Test(t, func(t *testing.T) {
-		garbage := &bin{uids: []types.UID{"web", "job"}}
+		garbage := &collectionRecorder{uids: []types.UID{"web", "job"}}
 		w, err := podworker.New(podworker.Config{Handler: &recorder{}, StatusCache: observed{}})
 		require.NoError(t, err)
 		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w, Garbage: garbage})
 		web, job := newPod("web", 0), newPod("job", 0)
 		loop.AddPods([]*v1.Pod{web, job})
 		synctest.Wait()
-		passes, _ := garbage.seen("web")
+		passes, _ := garbage.last("web")
 		assert.Zero(t, passes)
 		loop.RemovePods([]*v1.Pod{web})
 		synctest.Wait()
-		passes, freed := garbage.seen("web")
+		passes, freed := garbage.last("web")
 		assert.Equal(t, 1, passes)
 		assert.True(t, freed)
-		_, freed = garbage.seen("job")
+		_, freed = garbage.last("job")
 		assert.False(t, freed)
 
 		w.Kill("job", podworker.KillOptions{Evict: true})
 		time.Sleep(time.Second)
 		synctest.Wait() // cg-10: at once
-		_, freed = garbage.seen("job")
+		_, freed = garbage.last("job")
 		assert.True(t, freed, "an evicted pod's containers may go while its object stays")
 		assert.Len(t, w.Table().Desired(), 1)
 		stop()
@@ -179,7 +178,7 @@ func TestDeadContainersAreCollectedWhenAPodIsForgotten(t *testing.T) { // pw-57,
 // must not do so while the pod is stopping.
 func TestAnEvictedPodKeepsItsResourcesUntilItHasStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		garbage := &bin{uids: []types.UID{"job"}}
+		garbage := &collectionRecorder{uids: []types.UID{"job"}}
 		h := newWard(0)
 		h.stop = 90 * time.Second
 		w, err := podworker.New(podworker.Config{Handler: h, StatusCache: observed{}})
@@ -190,13 +189,13 @@ func TestAnEvictedPodKeepsItsResourcesUntilItHasStopped(t *testing.T) {
 		w.Kill("job", podworker.KillOptions{Evict: true, GracePeriodSeconds: new(int64(120))})
 		time.Sleep(61 * time.Second)
 		synctest.Wait()
-		passes, freed := garbage.seen("job")
+		passes, freed := garbage.last("job")
 		assert.Positive(t, passes)
 		assert.False(t, freed, "it is terminating")
 		assert.True(t, w.Table().Keep("job"))
 		time.Sleep(61 * time.Second)
 		synctest.Wait()
-		_, freed = garbage.seen("job")
+		_, freed = garbage.last("job")
 		assert.True(t, freed)
 		stop()
 	})
@@ -260,18 +259,18 @@ func TestAPodRemovedWhileWorkersSettleDoesNotStart(t *testing.T) {
 // only a collection finds it.
 func TestRemovedPodsAreCollectedOnceEverySourceHasSynced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		garbage := &bin{uids: []types.UID{"lost"}}
+		garbage := &collectionRecorder{uids: []types.UID{"lost"}}
 		w, err := podworker.New(podworker.Config{Handler: &recorder{}, StatusCache: observed{}})
 		require.NoError(t, err)
 		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w, Sources: []string{"file", "api"}, Garbage: garbage})
 		loop.SourceSynced("file")
 		synctest.Wait()
-		passes, _ := garbage.seen("lost")
+		passes, _ := garbage.last("lost")
 		assert.Zero(t, passes)
 		for range 2 {
 			loop.SourceSynced("api")
 			synctest.Wait()
-			passes, freed := garbage.seen("lost")
+			passes, freed := garbage.last("lost")
 			assert.Equal(t, 1, passes)
 			assert.True(t, freed)
 		}
@@ -281,7 +280,7 @@ func TestRemovedPodsAreCollectedOnceEverySourceHasSynced(t *testing.T) {
 
 func TestAFailedCollectionIsRetriedBeforeThePeriodIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		garbage := &bin{fail: errors.New("the runtime is away")}
+		garbage := &collectionRecorder{fail: errors.New("the runtime is away")}
 		w, err := podworker.New(podworker.Config{Handler: &recorder{}, StatusCache: observed{}})
 		require.NoError(t, err)
 		loop, stop := runLoop(t, podworker.LoopConfig{Workers: w, Sources: []string{"api"}, Garbage: garbage})
@@ -293,7 +292,7 @@ func TestAFailedCollectionIsRetriedBeforeThePeriodIsOver(t *testing.T) {
 		}{{4, 1}, {4, 2}, {10, 3}, {20, 4}, {19, 4}, {4, 5}} {
 			time.Sleep(c.until * time.Second)
 			synctest.Wait()
-			passes, _ := garbage.seen("")
+			passes, _ := garbage.last("")
 			assert.Equal(t, c.passes, passes)
 		}
 		garbage.mu.Lock()
@@ -301,11 +300,11 @@ func TestAFailedCollectionIsRetriedBeforeThePeriodIsOver(t *testing.T) {
 		garbage.mu.Unlock()
 		time.Sleep(30 * time.Second) // 76 s and on
 		synctest.Wait()
-		passes, _ := garbage.seen("")
+		passes, _ := garbage.last("")
 		assert.Equal(t, 6, passes)
 		time.Sleep(26 * time.Second)
 		synctest.Wait()
-		passes, _ = garbage.seen("")
+		passes, _ = garbage.last("")
 		assert.Equal(t, 6, passes, "it works again, and the next pass waits for the period")
 		stop()
 	})
@@ -313,7 +312,7 @@ func TestAFailedCollectionIsRetriedBeforeThePeriodIsOver(t *testing.T) {
 
 func TestAFailedCollectionIsAnEventOfTheNode(t *testing.T) { // cg-9
 	synctest.Test(t, func(t *testing.T) {
-		garbage := &bin{fail: errors.New("a sandbox is stuck")}
+		garbage := &collectionRecorder{fail: errors.New("a sandbox is stuck")}
 		var mu sync.Mutex
 		var reported []runtime.Event
 		w, err := podworker.New(podworker.Config{Handler: &recorder{}, StatusCache: observed{}, Record: func(e runtime.Event) {

@@ -11,7 +11,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-func TestErrSpeaksInTheWordsOfTheKubelet(t *testing.T) { // rt-74
+func TestErrHasTheTextOfTheKubelet(t *testing.T) { // rt-74
 	refused := errors.New("registry refused")
 	for name, tc := range map[string]struct {
 		actions []runtime.Action

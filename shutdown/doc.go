@@ -1,10 +1,9 @@
 // Package shutdown terminates the pods of a node whose machine is about to stop, in order and
 // within a time limit, and delays the machine until their final statuses are recorded.
 //
-// A [Policy] assigns pods to groups by priority, each with a grace period. [Policy.Plan] and
-// [Grace] are pure functions. A [Manager] waits for a notice from a [Trigger], rejects new pods,
-// terminates the existing ones group by group, and releases the machine when their final
-// statuses are recorded or the time is up.
+// A [Policy] assigns pods to groups by priority, each with a grace period. [Policy.Plan] is a pure
+// function. A [Manager] waits for a notice from a [Trigger], rejects new pods, terminates the existing
+// ones group by group, and releases the machine when their final statuses are recorded or the time is up.
 //
 // Triggers are systemd's logind (package logind), a signal ([Signals]), the program itself or
 // its HTTP handler ([Manual]), and any source that can be polled, such as a cloud's metadata

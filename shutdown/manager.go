@@ -57,7 +57,7 @@ type Pods interface {
 	// Running returns the pods that may have running containers. The pods are not modified.
 	Running() []*v1.Pod
 
-	// Kill terminates a pod with the status of [Kill.Termination]. It must block until no
+	// Kill terminates a pod with the status k.Termination. It must block until no
 	// container of the pod runs or ctx is done, and must continue the termination in the
 	// latter case. It is called on a goroutine for each pod, and again with a shorter grace
 	// period if the machine turns out to stop earlier.

@@ -47,7 +47,7 @@ func TestAFullNodeRefuses(t *testing.T) { // adm-7, adm-13
 	assert.Len(t, of(trace, sim.Started, "three"), 1, "there is room again")
 }
 
-func TestAnOutageIsKnown(t *testing.T) { // pleg-26
+func TestAnOutageOfTheRuntimeIsReportedByItsHealth(t *testing.T) { // pleg-26
 	for _, kind := range []string{"error", "hung"} {
 		trace := ran(t, `
 			0s add web main:c=run

@@ -13,7 +13,7 @@ import (
 // A pod vanishes and is added again with its UID while the sink loses responses:
 // the last word on the first must not reach the second, which a new agent would
 // take for its own (st-66, st-67). Seed 5112 has found it.
-func TestTheLastWordOnAPodDoesNotReachTheOneAfterIt(t *testing.T) {
+func TestTheLastStatusOfAPodIsNotReportedForItsSuccessor(t *testing.T) {
 	for name, static := range map[string]string{"of the API": "", "static": " static"} {
 		t.Run(name, func(t *testing.T) {
 			schedule, err := sim.Parse(strings.ReplaceAll(`

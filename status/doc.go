@@ -13,7 +13,7 @@
 //
 // # Usage
 //
-// See [ExampleManager]. In short:
+// The package example is a complete program. In short:
 //
 //	m, err := status.New(status.Config{Sink: sink})
 //	go m.Run(ctx)                                     // delivers

@@ -30,7 +30,7 @@ func propagation(t *testing.T, path string) (how string, n int) {
 	return how, n
 }
 
-// Section 6.1: the root is made rshared at the start, once.
+// Each start of the agent makes the root rshared; further ones mount nothing.
 func TestTheRootIsShared(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root mounts")

@@ -42,7 +42,7 @@ func port(n int32, ip string, protocol v1.Protocol) func(*v1.Pod) {
 	}
 }
 
-func TestCheckSaysWhyAPodMayNotRunHere(t *testing.T) {
+func TestCheckReturnsWhyAPodIsRejected(t *testing.T) {
 	node := admission.Node{
 		Name: "kitchen", OS: "linux", Labels: map[string]string{"zone": "a", v1.LabelOSStable: "linux"},
 		Allocatable: v1.ResourceList{

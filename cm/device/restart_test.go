@@ -76,7 +76,7 @@ func TestAResourceWhosePluginStaysAwayIsDropped(t *testing.T) {
 }
 
 // dev-9, dev-10, dev-11: the agent restarts.
-func TestTheAgentIsStartedAnew(t *testing.T) {
+func TestTheAgentIsRestarted(t *testing.T) {
 	dir := sockets(t)
 	d := newDesk(t, device.Config{Dir: dir})
 	assert.True(t, d.Fresh())
@@ -106,7 +106,7 @@ func TestTheAgentIsStartedAnew(t *testing.T) {
 
 // dev-10: the node was rebooted. Nothing runs; pods that had devices wait for their
 // plugin, and devices are allocated again from those that exist now.
-func TestTheNodeIsStartedAnew(t *testing.T) {
+func TestTheNodeIsRestarted(t *testing.T) {
 	for name, tc := range map[string]struct {
 		after []string // the devices of the plugin after it
 		a     []string

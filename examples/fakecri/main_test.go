@@ -143,7 +143,7 @@ func TestTheExampleFileIsRight(t *testing.T) {
 	begin(t, "--behaviors", "node.txt", "--endpoints=false")
 }
 
-func TestItSaysWhatIsWrong(t *testing.T) {
+func TestErrorsNameTheInvalidArgument(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "node.txt")
 	require.NoError(t, os.WriteFile(file, []byte("container web runfor=1s"), 0o600))
 	for want, args := range map[string][]string{

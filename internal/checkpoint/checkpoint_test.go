@@ -40,7 +40,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	assert.Len(t, left, 1, "nothing is left beside the record")
 }
 
-func TestARecordThatIsNotThereIsSaidSo(t *testing.T) {
+func TestReadOfAMissingFileReturnsErrNotExist(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.json")
 	err := checkpoint.Read(path, &record{})
 	require.ErrorIs(t, err, fs.ErrNotExist)
@@ -76,7 +76,7 @@ func TestARecordOfAnotherTypeIsCorrupt(t *testing.T) {
 	require.ErrorIs(t, checkpoint.Read(path, &record{}), checkpoint.ErrCorrupt)
 }
 
-func TestEveryChangedByteIsNoticed(t *testing.T) {
+func TestEveryChangedByteIsDetected(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.json")
 	want := record{Name: "web", Sizes: map[string]int64{"memory": 1 << 30}}
 	require.NoError(t, checkpoint.Write(path, want))

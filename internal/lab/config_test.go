@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestConfigSpeaksTheLanguageOfTheVersion(t *testing.T) {
+func TestConfigHasTheFormatOfTheVersion(t *testing.T) {
 	l := layout{dir: "/d", bridge: "kplab7", subnet: "10.231.28.0/22", cniBin: "/plugins"}
 	for version, want := range map[string]string{
 		"1.6.20": "version = 2\n",

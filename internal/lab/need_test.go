@@ -35,7 +35,7 @@ func TestGapsNameWhatIsMissingAndHowToGetIt(t *testing.T) {
 	require.ErrorContains(t, err, `"containrd"`)
 }
 
-func TestEveryNeedIsTellable(t *testing.T) {
+func TestEveryNeedHasACommand(t *testing.T) {
 	for name, n := range needs {
 		require.NotEmpty(t, n.get, name)
 		for _, other := range n.with {

@@ -102,7 +102,7 @@ func TestWalkOfAWideDirectoryCostsLittleMemory(t *testing.T) {
 	assert.Less(t, got/files, uint64(1000), "bytes allocated for each file, of which none are kept")
 }
 
-func TestWalkEntersOnlyWhatItIsToldTo(t *testing.T) {
+func TestWalkEntersOnlySelectedDirectories(t *testing.T) {
 	dir := t.TempDir()
 	nest(t, dir, 3)
 	visited := 0

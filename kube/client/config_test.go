@@ -76,7 +76,7 @@ func TestErrorsNameTheInvalidField(t *testing.T) {
 	require.ErrorContains(t, err, "client: create client for API: ")
 }
 
-func TestAConnectionSpeaksProtobufAndNamesItself(t *testing.T) {
+func TestRequestsAreProtobufAndHaveAUserAgent(t *testing.T) {
 	var seen atomic.Pointer[http.Request]
 	api := new(apitest.Server)
 	api.Put(newPod("web"))

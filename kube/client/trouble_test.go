@@ -18,8 +18,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/fake"
 )
 
-// A fleet is an agent with pods that run.
-func newFleet(t *testing.T, pods int) *agent {
+// newRunningAgent returns an agent whose pods run.
+func newRunningAgent(t *testing.T, pods int) *agent {
 	t.Helper()
 	var objects []*v1.Pod
 	for i := range pods {
@@ -34,8 +34,8 @@ func newFleet(t *testing.T, pods int) *agent {
 	return a
 }
 
-// restart has a container of each pod exit, and waits for the next instance.
-func (a *agent) restart(t *testing.T, pods int) {
+// exitAll makes the container of each pod exit. The agent restarts them.
+func (a *agent) exitAll(t *testing.T, pods int) {
 	t.Helper()
 	for i := range pods {
 		require.NoError(t, a.runtime.Exit(types.UID(fmt.Sprintf("uid-of-web-%02d", i)), "main", 1))
@@ -57,7 +57,7 @@ func TestAWatchThatIsDroppedOrTooOldLosesNothing(t *testing.T) { // 410 Gone
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const pods = 10
-				a := newFleet(t, pods)
+				a := newRunningAgent(t, pods)
 				a.runtime.Behave("polite", fake.Behavior{StopDelay: time.Second})
 				for round := range 5 {
 					a.faults.set(about("watch", apitest.Fault{Refuse: true}))
@@ -80,17 +80,17 @@ func TestAWatchThatIsDroppedOrTooOldLosesNothing(t *testing.T) { // 410 Gone
 	}
 }
 
-func TestAStormOfRefusalsIsWeathered(t *testing.T) { // 429
+func TestRefusedRequestsAreRetriedWithDelays(t *testing.T) { // 429
 	for name, fault := range map[string]apitest.Fault{
 		"without a time": {Code: http.StatusTooManyRequests}, "with a time": {Code: http.StatusTooManyRequests, RetryAfter: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const pods = 20
-				a := newFleet(t, pods)
+				a := newRunningAgent(t, pods)
 				a.faults.set(func(apitest.Call) apitest.Fault { return fault })
 				a.api.DropWatches()
-				a.restart(t, pods)
+				a.exitAll(t, pods)
 				perMinute := a.perMinute(5)
 				t.Logf("%.0f calls a minute, %.1f for each pod", perMinute, perMinute/pods)
 				assert.LessOrEqual(t, perMinute/pods, 30.0, "although Retry-After is one second")
@@ -108,10 +108,10 @@ func TestAStormOfRefusalsIsWeathered(t *testing.T) { // 429
 func TestStatusesFollowSoonAfterAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const pods = 20
-		a := newFleet(t, pods)
+		a := newRunningAgent(t, pods)
 		a.faults.set(func(apitest.Call) apitest.Fault { return apitest.Fault{Refuse: true} })
 		a.api.DropWatches()
-		a.restart(t, pods)
+		a.exitAll(t, pods)
 		pass(10 * time.Minute)
 		a.calls()
 		a.faults.set(nil)

@@ -115,7 +115,7 @@ func TestErrorsNameTheInvalidField(t *testing.T) {
 	assert.ErrorContains(t, err, "Period")
 }
 
-func TestAnOutageOfTheAPIServerIsSurvived(t *testing.T) {
+func TestNodesContinueAfterAnOutageOfTheAPIServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gone := make(chan bool, 1)
 		gone <- false

@@ -14,7 +14,7 @@ import (
 // The engine has it on record that a container has exited for good: that an
 // operator removes it does not start it again (rt-42, st-50), also for the agent
 // after it.
-func TestWhatIsOverIsNotBegunAnewWhenAnOperatorRemovesIt(t *testing.T) {
+func TestATerminatedContainerThatIsRemovedDoesNotStartAgain(t *testing.T) {
 	schedule, err := sim.Parse(`
 		0s add web policy=OnFailure main:c0=exit=0@2s main:c1=run
 		8s kill down=1s

@@ -31,9 +31,8 @@ func at(seconds float64) time.Time {
 	return epoch.Add(time.Duration(seconds * float64(time.Second)))
 }
 
-// aday is a history with an init container, a crash with back-off,
-// a failed probe, a fault, a restart of the agent, and the termination.
-var aday = timeline.Timeline{Marks: []timeline.Mark{
+// day has an init container, a crash with back-off, a failed probe, a fault, a restart of the agent, and a termination.
+var day = timeline.Timeline{Marks: []timeline.Mark{
 	{At: at(0), Pod: "shop/web", Kind: timeline.Phase, Text: "Pending"},
 	{At: at(0), Pod: "shop/web", Container: "setup", Kind: timeline.Waiting, Text: "PodInitializing"},
 	{At: at(1), Pod: "shop/web", Container: "setup", Kind: timeline.Running},
@@ -74,7 +73,7 @@ var hostile = timeline.Timeline{Marks: []timeline.Mark{
 	{At: at(1), Pod: `"/><script>alert(1)</script>`, Container: "]]>\x1b[31mred\x00\n\u202egnirts", Kind: timeline.Running},
 	{At: at(2), Pod: strings.Repeat("very-long-namespace", 20) + "/the-end", Kind: "</title>", Text: "\xff\xfe"},
 	{At: at(2), Pod: strings.Repeat("very-long-namespace", 20) + "/the-end", Kind: timeline.Phase, Text: "Running" + strings.Repeat("!", 1000)},
-	{At: at(3), Container: "of nobody", Kind: timeline.Waiting, Text: `'"<>&`},
+	{At: at(3), Container: "without a pod", Kind: timeline.Waiting, Text: `'"<>&`},
 	{At: at(9), Kind: timeline.Note, Text: "line\nbreak"},
 }}
 
@@ -86,7 +85,7 @@ func written(t *testing.T, write func(io.Writer) error) string {
 }
 
 func TestGoldenFiles(t *testing.T) {
-	for name, line := range map[string]timeline.Timeline{"day": aday, "hostile": hostile, "pod": aday.ForPod("shop/job"), "nothing": {}} {
+	for name, line := range map[string]timeline.Timeline{"day": day, "hostile": hostile, "pod": day.ForPod("shop/job"), "nothing": {}} {
 		for kind, text := range map[string]string{
 			".txt": written(t, func(w io.Writer) error { return line.WriteChart(w, 100) }) + "\n" + written(t, line.WriteList),
 			".svg": written(t, line.WriteSVG),
@@ -103,8 +102,8 @@ func TestGoldenFiles(t *testing.T) {
 	}
 }
 
-func TestAPictureIsWellFormedAndHasNothingInItThatOthersWrote(t *testing.T) {
-	for _, line := range []timeline.Timeline{aday, hostile, {}} {
+func TestAPictureIsWellFormedAndHasOnlyItsOwnElements(t *testing.T) {
+	for _, line := range []timeline.Timeline{day, hostile, {}} {
 		text := written(t, line.WriteSVG)
 		for d := xml.NewDecoder(strings.NewReader(text)); ; {
 			token, err := d.Token()
@@ -119,7 +118,7 @@ func TestAPictureIsWellFormedAndHasNothingInItThatOthersWrote(t *testing.T) {
 	}
 }
 
-func TestAChartHasNoLineThatATerminalWouldObey(t *testing.T) {
+func TestAChartHasNoControlCharacters(t *testing.T) {
 	text := written(t, func(w io.Writer) error { return hostile.WriteChart(w, 0) }) + written(t, hostile.WriteList)
 	assert.NotContains(t, text, "\x1b")
 	assert.NotContains(t, text, "\x00")
@@ -127,12 +126,12 @@ func TestAChartHasNoLineThatATerminalWouldObey(t *testing.T) {
 	assert.Len(t, strings.Split(strings.TrimSpace(written(t, hostile.WriteList)), "\n"), len(hostile.Marks))
 }
 
-func TestATimelineThatCannotBeWrittenSaysSo(t *testing.T) {
+func TestErrorsOfTheWriterAreReturned(t *testing.T) {
 	failed := errors.New("disk full")
 	w := writer(func([]byte) (int, error) { return 0, failed })
-	assert.ErrorIs(t, aday.WriteSVG(w), failed)
-	assert.ErrorIs(t, aday.WriteChart(w, 80), failed)
-	assert.ErrorIs(t, aday.WriteList(w), failed)
+	assert.ErrorIs(t, day.WriteSVG(w), failed)
+	assert.ErrorIs(t, day.WriteChart(w, 80), failed)
+	assert.ErrorIs(t, day.WriteList(w), failed)
 }
 
 type writer func([]byte) (int, error)
@@ -140,7 +139,7 @@ type writer func([]byte) (int, error)
 func (w writer) Write(b []byte) (int, error) { return w(b) }
 
 func TestBoundsCutWhatIsShown(t *testing.T) {
-	part := aday
+	part := day
 	part.From, part.Until = at(46), at(60)
 	list := written(t, part.WriteList)
 	assert.Len(t, strings.Split(strings.TrimSpace(list), "\n"), 2)
@@ -150,8 +149,8 @@ func TestBoundsCutWhatIsShown(t *testing.T) {
 }
 
 func TestOfKeepsTheNodeAndTheBounds(t *testing.T) {
-	assert.Equal(t, []string{"shop/web", "shop/job"}, aday.Pods())
-	job := aday.ForPod("shop/job")
+	assert.Equal(t, []string{"shop/web", "shop/job"}, day.Pods())
+	job := day.ForPod("shop/job")
 	assert.Equal(t, at(0), job.From)
 	assert.Equal(t, at(120), job.Until)
 	assert.Len(t, job.Marks, 5+3, "faults and agents concern it too")
@@ -172,7 +171,7 @@ func TestRecorderDerivesMarksFromStatuses(t *testing.T) {
 		crash := &v1.ContainerStateTerminated{ContainerID: "1", ExitCode: 3, Reason: "Error", StartedAt: after(2), FinishedAt: after(8)}
 		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "u1"}}
 		r := new(timeline.Recorder)
-		tell := func(second int, phase v1.PodPhase, ready v1.ConditionStatus, c v1.ContainerStatus) {
+		report := func(second int, phase v1.PodPhase, ready v1.ConditionStatus, c v1.ContainerStatus) {
 			time.Sleep(time.Until(after(second).Time))
 			c.Name = "app"
 			require.NoError(t, r.UpdatePodStatus(t.Context(), pod, v1.PodStatus{
@@ -180,20 +179,20 @@ func TestRecorderDerivesMarksFromStatuses(t *testing.T) {
 				ContainerStatuses: []v1.ContainerStatus{c},
 			}))
 		}
-		tell(1, v1.PodPending, v1.ConditionFalse, v1.ContainerStatus{State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: "ContainerCreating"}}})
-		tell(3, v1.PodRunning, v1.ConditionFalse, running("1", after(2).Time, 0, false))
-		tell(5, v1.PodRunning, v1.ConditionTrue, running("1", after(2).Time, 0, true))
-		tell(6, v1.PodRunning, v1.ConditionTrue, running("1", after(2).Time, 0, true)) // nothing new
-		tell(9, v1.PodRunning, v1.ConditionFalse, v1.ContainerStatus{ContainerID: "1",
+		report(1, v1.PodPending, v1.ConditionFalse, v1.ContainerStatus{State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: "ContainerCreating"}}})
+		report(3, v1.PodRunning, v1.ConditionFalse, running("1", after(2).Time, 0, false))
+		report(5, v1.PodRunning, v1.ConditionTrue, running("1", after(2).Time, 0, true))
+		report(6, v1.PodRunning, v1.ConditionTrue, running("1", after(2).Time, 0, true)) // nothing new
+		report(9, v1.PodRunning, v1.ConditionFalse, v1.ContainerStatus{ContainerID: "1",
 			State:                v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
 			LastTerminationState: v1.ContainerState{Terminated: crash}})
 		again := running("3", after(30).Time, 2, false)
 		again.LastTerminationState.Terminated = &v1.ContainerStateTerminated{ContainerID: "2", Reason: "Completed", StartedAt: after(20), FinishedAt: after(21)}
-		tell(31, v1.PodRunning, v1.ConditionFalse, again)
+		report(31, v1.PodRunning, v1.ConditionFalse, again)
 		time.Sleep(time.Second)
 		r.Add(timeline.Mark{Kind: timeline.Fault, Text: "the sink fails"})
 		pod.DeletionTimestamp = new(after(40))
-		tell(40, v1.PodFailed, v1.ConditionFalse, v1.ContainerStatus{ContainerID: "3", RestartCount: 2, State: v1.ContainerState{
+		report(40, v1.PodFailed, v1.ConditionFalse, v1.ContainerStatus{ContainerID: "3", RestartCount: 2, State: v1.ContainerState{
 			Terminated: &v1.ContainerStateTerminated{ContainerID: "3", ExitCode: 143, Reason: "Error", StartedAt: after(30), FinishedAt: after(39)}}})
 		time.Sleep(time.Second)
 		require.NoError(t, r.DeletePod(t.Context(), pod))

@@ -162,7 +162,7 @@ func TestASocketIsHeldAndCut(t *testing.T) {
 	assert.Equal(t, "four\n", said)
 }
 
-func TestTheReportTellsWhatHappened(t *testing.T) {
+func TestTheReportHasWhatHappened(t *testing.T) {
 	o, err := parseFlags([]string{"--seed=7", "--pods=3"}, new(bytes.Buffer))
 	require.NoError(t, err)
 	d := o.drawer()

@@ -65,7 +65,7 @@ type unit struct {
 	Started string // time in /proc/PID/stat: PIDs are reused
 }
 
-// systemdRun starts a unit: systemd-run [OPTION]... COMMAND.
+// systemdRun starts a unit: systemd-run with options and a command.
 func systemdRun(units string, args []string) error {
 	if len(args) == 1 && args[0] == "--version" {
 		fmt.Println("systemd 252 (stand-in of e2enode)")

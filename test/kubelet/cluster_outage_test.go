@@ -17,14 +17,16 @@ import (
 	"github.com/kubeparts/kubeparts/kube/certs"
 )
 
-// lasts waits for as long as d, and fails if check finds anything wrong meanwhile.
-func lasts(t *testing.T, d time.Duration, check func() error) {
+// requireFor fails the test if check returns an error within d.
+func requireFor(t *testing.T, d time.Duration, check func() error) {
 	t.Helper()
 	for begun := time.Now(); time.Since(begun) < d; time.Sleep(time.Second) {
 		require.NoError(t, check())
 	}
 }
 
+// clusterAgentAway kills the agent, deletes one of its pods and lets another exit. It starts again with a certificate
+// that is about to expire.
 func clusterAgentAway(t *testing.T, w *clusterWorld) {
 	r := w.room(t, "t-agent-away")
 	r.make("steady", spec("trap 'exit 0' TERM; sleep 3600 & wait"))
@@ -38,7 +40,6 @@ func clusterAgentAway(t *testing.T, w *clusterWorld) {
 	w.kill()
 	r.delete("going", -1)
 	w.untilReady(v1.ConditionUnknown)
-	// Its certificate is about to expire when it returns.
 	current := filepath.Join(w.dir, "root", "pki", "kubelet-client-current.pem")
 	old := w.control.NodeCertificate("node", 5*time.Minute)
 	require.NoError(t, os.WriteFile(current, old, 0o600))
@@ -70,8 +71,10 @@ func clusterAgentAway(t *testing.T, w *clusterWorld) {
 	})
 }
 
+// outage is the time for which the API server is stopped.
 const outage = 2 * time.Minute
 
+// clusterAPIAway stops the API server while pods terminate, exit and restart, and restarts the agent meanwhile.
 func clusterAPIAway(t *testing.T, w *clusterWorld) {
 	r := w.room(t, "t-api-away")
 	r.make("steady", spec("trap 'exit 0' TERM; sleep 3600 & wait"))
@@ -111,7 +114,7 @@ func clusterAPIAway(t *testing.T, w *clusterWorld) {
 		}
 		return nil
 	})
-	lasts(t, outage-time.Since(stopped), func() error {
+	requireFor(t, outage-time.Since(stopped), func() error {
 		p := w.pods()["steady"]
 		if p.Status.Phase != v1.PodRunning || p.Status.ContainerStatuses[0].ContainerID != steady.Status.ContainerStatuses[0].ContainerID {
 			return fmt.Errorf("steady is %v", p.Status)

@@ -22,7 +22,7 @@ type file struct {
 	data []byte
 }
 
-// readFile reads a file, executable or not.
+// readFile reads a file, which has another name and mode in the archive.
 func readFile(name, from string, mode fs.FileMode) (file, error) {
 	data, err := os.ReadFile(from)
 	return file{name, mode, data}, err

@@ -71,7 +71,7 @@ func TestEtcdIsHealthyUntilItIsStopped(t *testing.T) {
 	assert.NoError(t, <-stopped)
 }
 
-func TestErrorsSayWhatToDo(t *testing.T) {
+func TestErrorsNameTheValidArguments(t *testing.T) {
 	for want, args := range map[string][]string{
 		"want assets, up or help":               {"testcluster", "down"},
 		"--nodes is negative":                   {"testcluster", "up", "--nodes=-1"},

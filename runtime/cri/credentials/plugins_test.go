@@ -351,7 +351,7 @@ func pod(name, account string) *v1.Pod {
 }
 
 // KEP-4412
-func TestAPluginSpeaksForAServiceAccount(t *testing.T) {
+func TestAPluginReceivesTheTokenOfAServiceAccount(t *testing.T) {
 	attributes := kubeletconfig.ServiceAccountTokenAttributes{ServiceAccountTokenAudience: "registry", CacheType: kubeletconfig.TokenServiceAccountTokenCacheType,
 		RequireServiceAccount: new(true), RequiredServiceAccountAnnotationKeys: []string{"reg.io/id"}, OptionalServiceAccountAnnotationKeys: []string{"reg.io/tenant"}}
 	account := func(annotations map[string]string) *v1.ServiceAccount {

@@ -75,7 +75,7 @@
 // layers and writable layers; it decreases when they are removed, for images in use
 // when their last container is removed.
 //
-// [Random] uses some 20 bytes per method for each pod, which are never freed.
+// [fake.Random] uses some 20 bytes per method for each pod, which are never freed.
 //
 // Logs are written only with Config.WriteLogs. Endpoints listen on loopback only with
 // Config.Listen, which does not work in a synctest bubble. In a bubble,

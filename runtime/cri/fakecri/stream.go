@@ -48,7 +48,7 @@ func (r *Runtime) readyLocked(id string) (*sandbox, error) {
 	return s, nil
 }
 
-// StreamPortForward connects to a port of the pod: to an [Endpoint] of one of its running containers,
+// StreamPortForward connects to a port of the pod: to a [fake.Endpoint] of one of its running containers,
 // or else to their Forward. If there is neither, the connection is refused. It closes conn. Its name
 // in Call.Method is StreamPortForward.
 func (r *Runtime) StreamPortForward(ctx context.Context, sandboxID string, port int32, conn io.ReadWriteCloser) error {
