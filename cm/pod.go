@@ -146,10 +146,6 @@ func (p Policy) throttle(pod *v1.Pod, requests, limits v1.ResourceList) *int64 {
 func podTotals(pod *v1.Pod) (requests, limits v1.ResourceList) {
 	requests = helpers.PodRequests(pod, helpers.PodResourcesOptions{})
 	limits = helpers.PodLimits(pod, helpers.PodResourcesOptions{})
-	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
-		if !podspec.IsLimited(pod, name) {
-			delete(limits, name)
-		}
-	}
+	podspec.DeletePartial(pod, limits)
 	return requests, limits
 }

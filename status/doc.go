@@ -13,7 +13,7 @@
 //
 // # Usage
 //
-// The package example is a complete program. In short:
+// ExampleManager is a complete program. In short:
 //
 //	m, err := status.New(status.Config{Sink: sink})
 //	go m.Run(ctx)                                     // delivers

@@ -33,9 +33,19 @@ func Inherits(pod *v1.Pod, c *v1.Container, name v1.ResourceName) bool {
 	return (!ok || own.IsZero()) && (name == v1.ResourceCPU || name == v1.ResourceMemory || IsHugePages(name))
 }
 
-// IsLimited reports whether the pod as a whole has a limit of CPU or memory: its own one, or the sum
-// of those of its containers if all of them have one. A limit of zero is none (rules cm-13, cm-14).
-func IsLimited(pod *v1.Pod, name v1.ResourceName) bool {
+// DeletePartial deletes the CPU and memory from total, the limits of the pod as a whole, if they are sums of only some
+// of its containers: they would limit the others.
+func DeletePartial(pod *v1.Pod, total v1.ResourceList) {
+	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
+		if !isLimited(pod, name) {
+			delete(total, name)
+		}
+	}
+}
+
+// isLimited reports whether the pod as a whole has a limit: its own one, or the sum of its containers'
+// if all of them have one. A limit of zero is none (rules cm-13, cm-14).
+func isLimited(pod *v1.Pod, name v1.ResourceName) bool {
 	if of := pod.Spec.Resources; of != nil {
 		if q, ok := of.Limits[name]; ok && q.Sign() > 0 {
 			return true

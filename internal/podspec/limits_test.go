@@ -1,6 +1,8 @@
 package podspec_test
 
 import (
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -32,15 +34,19 @@ func TestAPodIsLimitedIfAllContainersAre(t *testing.T) { // cm-13, cm-14
 		return v1.Container{Resources: v1.ResourceRequirements{Limits: v1.ResourceList{"cpu": resource.MustParse(cpu)}}}
 	}
 	pod := &v1.Pod{Spec: v1.PodSpec{InitContainers: []v1.Container{limited("1")}, Containers: []v1.Container{limited("1"), limited("1")}}}
-	assert.True(t, podspec.IsLimited(pod, v1.ResourceCPU))
-	assert.False(t, podspec.IsLimited(pod, v1.ResourceMemory))
+	remaining := func() []v1.ResourceName {
+		total := v1.ResourceList{"cpu": resource.MustParse("2"), "memory": resource.MustParse("1Gi"), "example.com/gpu": resource.MustParse("1")}
+		podspec.DeletePartial(pod, total)
+		return slices.Sorted(maps.Keys(total))
+	}
+	assert.Equal(t, []v1.ResourceName{"cpu", "example.com/gpu"}, remaining())
 	for _, c := range []*v1.Container{&pod.Spec.InitContainers[0], &pod.Spec.Containers[1]} {
 		*c = limited("0")
-		assert.False(t, podspec.IsLimited(pod, v1.ResourceCPU), "a limit of zero")
+		assert.NotContains(t, remaining(), v1.ResourceCPU, "a limit of zero")
 		*c = v1.Container{}
-		assert.False(t, podspec.IsLimited(pod, v1.ResourceCPU))
+		assert.NotContains(t, remaining(), v1.ResourceCPU)
 		pod.Spec.Resources = &v1.ResourceRequirements{Limits: v1.ResourceList{"cpu": resource.MustParse("3")}}
-		assert.True(t, podspec.IsLimited(pod, v1.ResourceCPU))
+		assert.Contains(t, remaining(), v1.ResourceCPU)
 		pod.Spec.Resources = nil
 		*c = limited("1")
 	}

@@ -151,11 +151,7 @@ func protocol(p v1.Protocol) runtimeapi.Protocol {
 func podResources(in PodInput) *runtimeapi.LinuxContainerResources {
 	opts := resource.PodResourcesOptions{ExcludeOverhead: true}
 	limits := resource.PodLimits(in.Pod, opts)
-	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
-		if !podspec.IsLimited(in.Pod, name) {
-			delete(limits, name) // a sum of some of the containers would limit the others
-		}
-	}
+	podspec.DeletePartial(in.Pod, limits)
 	return PodResources(in, v1.ResourceRequirements{Requests: resource.PodRequests(in.Pod, opts), Limits: limits})
 }
 
