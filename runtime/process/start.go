@@ -104,41 +104,41 @@ func (r *Runtime) spawn(c *container) error {
 		return err
 	}
 	defer log.Close()
-	listen, speak, err := os.Pipe()
+	readEnd, writeEnd, err := os.Pipe()
 	if err != nil {
 		return err
 	}
-	defer listen.Close()
-	defer speak.Close()
+	defer readEnd.Close()
+	defer writeEnd.Close()
 
 	env := append(os.Environ(), envSupervise+"="+id+"@"+string(r.dir))
-	p, err := startSupervisor(r.supervisor, env, log, alive, speak)
+	p, err := startSupervisor(r.supervisor, env, log, alive, writeEnd)
 	if err != nil {
 		return fmt.Errorf("start supervisor: %w", err)
 	}
 	// Close the copies, or the exit of the supervisor would not be detected.
 	alive.Close()
-	speak.Close()
+	writeEnd.Close()
 	c.mu.Lock()
 	c.supervisor = p
 	c.mu.Unlock()
 
-	if err := listen.SetReadDeadline(time.Now().Add(r.timeout)); err != nil {
+	if err := readEnd.SetReadDeadline(time.Now().Add(r.timeout)); err != nil {
 		return err
 	}
-	words := json.NewDecoder(listen)
+	messages := json.NewDecoder(readEnd)
 	var w supervisorMessage
-	if err := words.Decode(&w); err != nil || !w.Hello {
+	if err := messages.Decode(&w); err != nil || !w.Hello {
 		// It has not started anything, and is not a supervisor: main did not call
 		// Supervise.
 		return errors.Join(r.notASupervisor(id, err), r.dismiss(c))
 	}
 	w = supervisorMessage{}
-	switch err := words.Decode(&w); {
+	switch err := messages.Decode(&w); {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return fmt.Errorf("supervisor has not started the process after %v and continues to try", r.timeout)
 	case err != nil:
-		return fmt.Errorf("supervisor exited before it reported the start: %w%s", err, r.lastWords(id))
+		return fmt.Errorf("supervisor exited before it reported the start: %w%s", err, r.supervisorOutput(id))
 	case w.Error != "":
 		return errors.New(w.Error)
 	}
@@ -171,11 +171,11 @@ func (r *Runtime) notASupervisor(id string, err error) error {
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
 		how = "ended or closed its descriptors without an answer"
 	}
-	return fmt.Errorf("%s was started as a supervisor and %s; does its main call Supervise? If not: %s%s", r.supervisor[0], how, callSupervise, r.lastWords(id))
+	return fmt.Errorf("%s was started as a supervisor and %s; does its main call Supervise? If not: %s%s", r.supervisor[0], how, callSupervise, r.supervisorOutput(id))
 }
 
-// lastWords returns the output of the supervisor, to be appended to an error.
-func (r *Runtime) lastWords(id string) string {
+// supervisorOutput returns the output of the supervisor, to be appended to an error.
+func (r *Runtime) supervisorOutput(id string) string {
 	const most = 1 << 10
 	data, err := os.ReadFile(r.dir.supervisorLog(id))
 	data = bytes.TrimSpace(data)

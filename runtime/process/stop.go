@@ -164,7 +164,7 @@ func (r *Runtime) ReopenContainerLog(ctx context.Context, containerID string) er
 		case <-ctx.Done():
 			return fail(ctxCode(ctx), ctx.Err())
 		case <-late:
-			return fail(codes.DeadlineExceeded, "the supervisor made no new file"+r.lastWords(containerID))
+			return fail(codes.DeadlineExceeded, "the supervisor made no new file"+r.supervisorOutput(containerID))
 		case <-tick.C:
 		}
 	}

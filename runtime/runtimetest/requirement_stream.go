@@ -144,11 +144,11 @@ var streamRequirements = []requirement{
 			}()
 			for _, size := range []runtime.TerminalSize{{Width: 77, Height: 33}, {Width: 178, Height: 44}} {
 				sizes <- size
-				want, heard := fmt.Sprintf("%d %d", size.Height, size.Width), false
-				for begun := time.Now(); !heard && len(done) == 0 && time.Since(begun) < t.suite.Timing.Timeout/2; t.pause(t.suite.Timing.PollInterval) {
-					heard = out.has(want)
+				want, printed := fmt.Sprintf("%d %d", size.Height, size.Width), false
+				for begun := time.Now(); !printed && len(done) == 0 && time.Since(begun) < t.suite.Timing.Timeout/2; t.pause(t.suite.Timing.PollInterval) {
+					printed = out.has(want)
 				}
-				if heard {
+				if printed {
 					continue
 				}
 				if len(done) == 0 { // a command that has exited is reported below
@@ -183,11 +183,11 @@ var streamRequirements = []requirement{
 				done := make(chan error, 1)
 				go func() { done <- as[runtime.Attacher](t).Attach(ctx, id, runtime.Streams{Stdin: input, Stdout: out}) }()
 				go func() { _, _ = io.WriteString(typing, word+"\n") }()
-				heard := false
-				for begun := time.Now(); !heard && time.Since(begun) < t.suite.Timing.Timeout && len(done) == 0; t.pause(t.suite.Timing.PollInterval) {
-					heard = out.has(word)
+				printed := false
+				for begun := time.Now(); !printed && time.Since(begun) < t.suite.Timing.Timeout && len(done) == 0; t.pause(t.suite.Timing.PollInterval) {
+					printed = out.has(word)
 				}
-				if !heard && len(done) == 0 {
+				if !printed && len(done) == 0 {
 					t.Errorf("%q was written to the container's input but is not in its output: %q", word, out.String())
 				}
 				if word == "two" { // the container exits while attached

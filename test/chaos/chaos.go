@@ -63,7 +63,7 @@ func chaos(ctx context.Context, o options, out io.Writer) int {
 func list(out io.Writer) {
 	fmt.Fprintln(out, "Faults:")
 	for _, k := range kinds {
-		fmt.Fprintf(out, "  %-22s %s\n", k.name, k.says)
+		fmt.Fprintf(out, "  %-22s %s\n", k.name, k.text)
 	}
 	fmt.Fprintln(out, "\nInvariants:")
 	for _, l := range invariants() {

@@ -18,7 +18,7 @@ import (
 // A kind is a kind of fault.
 type kind struct {
 	name string
-	says string
+	text string
 
 	about       bool // it affects one pod
 	least, most time.Duration

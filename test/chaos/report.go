@@ -116,11 +116,11 @@ func (r result) markdown() string {
 	p("The time from the end of the fault until, simultaneously, each pod was in its desired state, its status matched the runtime, agent and node were healthy, and nothing remained of pods that were deleted meanwhile. It includes the back-off of at least 10 s of containers that a fault has terminated, up to 4 s of grace periods, and a quarter of a second for the observation. With few rounds of a kind, p99 is the maximum.\n")
 	p("| fault | description | rounds | p50 | p99 |\n|---|---|---|---|---|")
 	for _, rec := range r.recoveries() {
-		says := "two of the others, the second during the first"
+		text := "two of the others, the second during the first"
 		if k := kindNamed(rec.kind); k != nil {
-			says = k.says
+			text = k.text
 		}
-		p("| %s | %s | %d | %s | %s |", rec.kind, says, len(rec.times)+rec.never, seconds(rec.p50), seconds(rec.p99))
+		p("| %s | %s | %d | %s | %s |", rec.kind, text, len(rec.times)+rec.never, seconds(rec.p50), seconds(rec.p99))
 	}
 	p("\n## Invariants\n")
 	p("| invariant | description | checked | violations |\n|---|---|---|---|")

@@ -20,12 +20,12 @@ import (
 // images are the images on the node and the configuration of all images. Runtime.mu
 // guards them.
 type images struct {
-	said   map[string]*fake.Image // by full name, see byFullName
-	here   chain[*image]          // by ID, without "sha256:"
-	byName map[string]*image      // tags and digests
-	pulls  map[string]*pull       // in progress, by full name
-	failed map[string]int         // number of failed pulls, by full name, of images with PullFails
-	past   undo[*runtimeapi.Image]
+	behaviors map[string]*fake.Image // by full name, see byFullName
+	here      chain[*image]          // by ID, without "sha256:"
+	byName    map[string]*image      // tags and digests
+	pulls     map[string]*pull       // in progress, by full name
+	failed    map[string]int         // number of failed pulls, by full name, of images with PullFails
+	past      undo[*runtimeapi.Image]
 }
 
 // An image is an image on the node.
@@ -41,13 +41,13 @@ type image struct {
 const defaultLayer = 1 << 20
 
 func newImages(behaviors map[string]fake.Image) images {
-	said, _ := byFullName(behaviors) // the error was returned by Config.check
-	return images{said: said, byName: map[string]*image{}, pulls: map[string]*pull{}, failed: map[string]int{}}
+	configured, _ := byFullName(behaviors) // the error was returned by Config.check
+	return images{behaviors: configured, byName: map[string]*image{}, pulls: map[string]*pull{}, failed: map[string]int{}}
 }
 
 // of returns the behavior of an image.
 func (i *images) of(named reference.Named) *fake.Image {
-	if b := lookup(i.said, named); b != nil {
+	if b := lookup(i.behaviors, named); b != nil {
 		return b
 	}
 	return new(fake.Image)

@@ -43,7 +43,7 @@ const everyImage = "*"
 // all tags without an entry, remains without them.
 func byFullName[T any](images map[string]T) (map[string]*T, error) {
 	byName := make(map[string]*T, len(images))
-	saidOf := map[string]string{}
+	nameOf := map[string]string{}
 	var all error
 	for _, name := range slices.Sorted(maps.Keys(images)) {
 		full := everyImage
@@ -58,11 +58,11 @@ func byFullName[T any](images map[string]T) (map[string]*T, error) {
 			}
 			full = named.String()
 		}
-		if other, ok := saidOf[full]; ok {
+		if other, ok := nameOf[full]; ok {
 			all = errors.Join(all, fmt.Errorf("image %s: is the same image as %s", name, other))
 			continue
 		}
-		saidOf[full] = name
+		nameOf[full] = name
 		img := images[name]
 		byName[full] = &img
 	}

@@ -205,13 +205,13 @@ func (l *locator) forward(s *segment, visit func(at, end int64, stream Stream, p
 				return sc.at
 			}
 		}
-		if c.head && !l.tell(&p, c, visit) || last || l.calledOff() {
+		if c.head && !l.visitPiece(&p, c, visit) || last || l.calledOff() {
 			return sc.at
 		}
 	}
 }
 
-func (l *locator) tell(p *parser, c piece, visit func(at, end int64, stream Stream, partial bool) bool) bool {
+func (l *locator) visitPiece(p *parser, c piece, visit func(at, end int64, stream Stream, partial bool) bool) bool {
 	end := c.at + int64(len(c.text)) + 1
 	if l.physical {
 		return visit(c.at, end, Stdout, false)

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// lastWords is how long to wait for the server's error after the end of its data.
-const lastWords = 5 * time.Second
+// refusalTimeout is how long to wait for the server's error after the end of its data.
+const refusalTimeout = 5 * time.Second
 
 // PortForward connects through the server at u to a port of a pod. See
 // [runtime.PortForwarder].
@@ -39,17 +39,17 @@ func (c *Client) PortForward(ctx context.Context, u *url.URL, port int32, conn i
 		return func() error {
 			// The goroutine returns when conn is closed, which is deferred.
 			go send(data, conn)
-			said := make(chan string, 1)
+			refusal := make(chan string, 1)
 			go func() {
 				text, _ := io.ReadAll(io.LimitReader(failure, maxRefusal))
-				said <- strings.TrimSpace(string(text))
+				refusal <- strings.TrimSpace(string(text))
 			}()
 			_, err := io.Copy(conn, data)
 			conn.Close()
 			_ = data.closeWrite()
 			// The error follows the end of the data.
-			defer time.AfterFunc(lastWords, m.close).Stop()
-			if text := <-said; text != "" {
+			defer time.AfterFunc(refusalTimeout, m.close).Stop()
+			if text := <-refusal; text != "" {
 				return errors.New(text)
 			}
 			return err

@@ -67,12 +67,12 @@ func serveV5(client *Client, r *http.Request, opts runtime.StreamOptions, run fu
 		s.Resize = readSizes(r.Context(), streams[remotecommand.StreamResize])
 	}
 	code, err := run(s)
-	said, encodeErr := json.Marshal(outcome(code, err))
+	text, encodeErr := json.Marshal(outcome(code, err))
 	if encodeErr != nil {
 		return
 	}
 	ws.SetWriteDeadline(statusPatience)
-	_, _ = streams[remotecommand.StreamErr].Write(said) // the client may have disconnected
+	_, _ = streams[remotecommand.StreamErr].Write(text) // the client may have disconnected
 }
 
 // maxSize is the longest encoding of a terminal size, in bytes.

@@ -39,8 +39,8 @@ func OpenMachine(ctx context.Context, name, dir string, paths ...string) (*Machi
 	m.hold = exec.Command("sh", "-c", inNamespaces(m.cgroups), "sh", "-c", `touch "$READY"; cat`)
 	ready := filepath.Join(dir, "entered")
 	m.hold.Env = append(os.Environ(), "ENTER="+enter, "READY="+ready)
-	var said strings.Builder
-	m.hold.Stdout, m.hold.Stderr, m.hold.SysProcAttr = &said, &said, ownGroup()
+	var output strings.Builder
+	m.hold.Stdout, m.hold.Stderr, m.hold.SysProcAttr = &output, &output, ownGroup()
 	if _, err := m.hold.StdinPipe(); err != nil {
 		return m, err
 	}
@@ -55,7 +55,7 @@ func OpenMachine(ctx context.Context, name, dir string, paths ...string) (*Machi
 		}
 		select {
 		case <-ctx.Done():
-			return m, fmt.Errorf("make the machine %s: %w: %s", name, context.Cause(ctx), said.String())
+			return m, fmt.Errorf("make the machine %s: %w: %s", name, context.Cause(ctx), output.String())
 		case <-time.After(20 * time.Millisecond):
 		}
 	}

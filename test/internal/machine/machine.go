@@ -103,8 +103,8 @@ func emulate(ctx context.Context, c Config, r root, d disks, console string) (in
 	vm := exec.CommandContext(ctx, "qemu-system-x86_64", arguments(c, r, d, console)...)
 	vm.Env = append(os.Environ(), "TMPDIR="+c.Dir) // of what the machine writes to its disk
 	vm.WaitDelay = 10 * time.Second
-	var said strings.Builder
-	vm.Stderr = &said
+	var output strings.Builder
+	vm.Stderr = &output
 	line, err := vm.StdoutPipe()
 	if err != nil {
 		return 0, err
@@ -116,7 +116,7 @@ func emulate(ctx context.Context, c Config, r root, d disks, console string) (in
 	err = errors.Join(vm.Wait(), ctx.Err())
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("%w: %s", err, said.String())
+		return 0, fmt.Errorf("%w: %s", err, output.String())
 	case !found:
 		return 0, errors.New("it stopped before the job had ended")
 	}

@@ -151,17 +151,17 @@ func extract(ctx context.Context, debs, tree string) error {
 	}
 	for _, file := range files {
 		unpack, write := exec.CommandContext(ctx, "dpkg-deb", "--fsys-tarfile", file), exec.CommandContext(ctx, "tar", args...)
-		var said strings.Builder
+		var output strings.Builder
 		pipe, err := unpack.StdoutPipe()
 		if err != nil {
 			return err
 		}
-		write.Stdin, write.Stderr, unpack.Stderr = pipe, &said, &said
+		write.Stdin, write.Stderr, unpack.Stderr = pipe, &output, &output
 		if err := unpack.Start(); err != nil {
 			return err
 		}
 		if err := errors.Join(write.Run(), unpack.Wait()); err != nil {
-			return fmt.Errorf("extract %s: %w: %s", filepath.Base(file), err, said.String())
+			return fmt.Errorf("extract %s: %w: %s", filepath.Base(file), err, output.String())
 		}
 	}
 	return nil
