@@ -48,7 +48,7 @@ func TestCgroupParentOfContainers(t *testing.T) { // cm-6, cm-7, cm-21
 
 func TestAConfigurationThatCannotBeIsAnError(t *testing.T) { // cm-25, cm-26
 	tree := cgroups.NewTree(cgroups.Facts{Version: 2, Controllers: every})
-	for says, cfg := range map[string]cm.Config{
+	for wantErr, cfg := range map[string]cm.Config{
 		"Config.Tree is nil":              {},
 		`unknown driver "runit"`:          {Tree: tree, Driver: "runit"},
 		"bad cgroup name":                 {Tree: tree, Root: cgroups.Name{"a_b"}},
@@ -63,7 +63,7 @@ func TestAConfigurationThatCannotBeIsAnError(t *testing.T) { // cm-25, cm-26
 		"Expected capacity >= reservation.": {Tree: tree, Capacity: list("cpu=1"), Reserved: cm.Reserved{Kube: list("cpu=2")}},
 	} {
 		_, err := cm.New(cfg)
-		assert.ErrorContains(t, err, says)
+		assert.ErrorContains(t, err, wantErr)
 	}
 	n := newNode(t, cm.Config{})
 	assert.ErrorContains(t, n.Ensure(t.Context(), pod("", burstable)), "has no UID")

@@ -65,14 +65,14 @@ func TestProcessesAreNotMovedByDefault(t *testing.T) { // cm-46
 
 func TestInvalidTargetsOfAMove(t *testing.T) { // cm-46
 	tree := cgroups.NewTree(cgroups.Facts{Version: 2, Driver: cgroups.Systemd})
-	for says, cfg := range map[string]cm.Config{
+	for wantErr, cfg := range map[string]cm.Config{
 		`Config.Processes.Agent: "/" is the root`:                            {Tree: tree, Processes: cm.ProcessCgroups{Agent: "/"}},
 		`Config.Processes.System: "/" is no cgroup`:                          {Tree: tree, Processes: cm.ProcessCgroups{System: "/"}},
 		`Config.Processes.System: "/system.slice/sshd.service" is no cgroup`: {Tree: tree, Driver: cgroups.Systemd, Processes: cm.ProcessCgroups{System: "/system.slice/sshd.service"}},
 		"bad cgroup name": {Tree: tree, Processes: cm.ProcessCgroups{Agent: "/a_b"}},
 	} {
 		_, err := cm.New(cfg)
-		assert.ErrorContains(t, err, says)
+		assert.ErrorContains(t, err, wantErr)
 	}
 	// Only systemd puts processes into services.
 	m, err := cm.New(cm.Config{Tree: tree, Driver: cgroups.Systemd, Processes: cm.ProcessCgroups{Agent: "/system.slice/agent.service"}})

@@ -63,7 +63,7 @@ func TestAFailedComponentDoesNotAffectOthers(t *testing.T) {
 	for name, tc := range map[string]struct {
 		breaks  func(*world)
 		evicted int
-		says    string
+		wantErr string
 	}{
 		"the layout: memory": {func(w *world) { w.noDevices = broken }, 1, "eviction: file system layout: it is broken"},
 		"the measure of memory: not by another": {func(w *world) {
@@ -82,7 +82,7 @@ func TestAFailedComponentDoesNotAffectOthers(t *testing.T) {
 				m, err := w.manager()
 				require.NoError(t, err)
 				result, err := m.Pass(t.Context())
-				require.EqualError(t, err, tc.says)
+				require.EqualError(t, err, tc.wantErr)
 				require.NotNil(t, result.Plan)
 				assert.Len(t, result.Evicted, tc.evicted)
 			})

@@ -20,10 +20,10 @@ import (
 
 func TestEvents(t *testing.T) { // prober-29 … prober-33
 	for _, tc := range []struct {
-		name string
-		says answer
-		runs int
-		want string // "": none
+		name   string
+		answer answer
+		runs   int
+		want   string // "": none
 	}{
 		{"success", success, 1, ""},
 		{"failure (prober-31)", failure, 1, "0s Warning Unhealthy spec.containers{web} Liveness probe failed: no"},
@@ -47,7 +47,7 @@ func TestEvents(t *testing.T) { // prober-29 … prober-33
 				n := newNode(t)
 				m, stop := n.manager(prober.Config{})
 				defer stop()
-				n.say("web", tc.says)
+				n.say("web", tc.answer)
 				n.starts("u", "web", "1")
 				p := pod("u", container("web", "L", func(p *v1.Probe) { p.FailureThreshold = 1 }))
 				m.Add(p)

@@ -49,7 +49,7 @@ func (c *court) Probe(ctx context.Context, t prober.Target) (prober.Outcome, err
 	assert.False(c.t, c.failed[t.ContainerID+" "+t.Kind.String()], "seed %d: %s is on hold, and run", c.seed, key)
 	c.flying[key] = true
 	assert.LessOrEqual(c.t, len(c.flying), 5, "seed %d", c.seed)
-	takes, says := time.Duration(c.random.IntN(1500))*time.Millisecond, c.random.IntN(5)
+	takes, outcome := time.Duration(c.random.IntN(1500))*time.Millisecond, c.random.IntN(5)
 	c.mu.Unlock()
 	defer func() {
 		c.mu.Lock()
@@ -61,7 +61,7 @@ func (c *court) Probe(ctx context.Context, t prober.Target) (prober.Outcome, err
 		return prober.Outcome{}, ctx.Err()
 	case <-time.After(takes):
 	}
-	switch says {
+	switch outcome {
 	case 0:
 		return prober.Outcome{}, fmt.Errorf("no idea")
 	case 1, 2:

@@ -27,7 +27,7 @@ type node struct {
 
 	mu      sync.Mutex
 	pods    map[types.UID]*runtime.PodStatus
-	says    map[string]answer // by "container/Kind", else by container
+	answers map[string]answer // by "container/Kind", else by container
 	runs    []string          // "15s web Readiness id"
 	began   time.Time
 	changes []string // "15s web Readiness id success"
@@ -52,7 +52,7 @@ var (
 )
 
 func newNode(t *testing.T) *node {
-	return &node{t: t, pods: make(map[types.UID]*runtime.PodStatus), says: make(map[string]answer), began: time.Now()}
+	return &node{t: t, pods: make(map[types.UID]*runtime.PodStatus), answers: make(map[string]answer), began: time.Now()}
 }
 
 // at is the elapsed time, for the notes.
@@ -99,16 +99,16 @@ func (n *node) vanishes(uid types.UID) {
 func (n *node) say(what string, a answer) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.says[what] = a
+	n.answers[what] = a
 }
 
 // Probe implements prober.Handler.
 func (n *node) Probe(ctx context.Context, t prober.Target) (prober.Outcome, error) {
 	n.mu.Lock()
 	n.runs = append(n.runs, strings.Join([]string{n.at(), t.Container.Name, t.Kind.String(), t.ContainerID}, " "))
-	a, ok := n.says[t.Container.Name+"/"+t.Kind.String()]
+	a, ok := n.answers[t.Container.Name+"/"+t.Kind.String()]
 	if !ok {
-		a, ok = n.says[t.Container.Name]
+		a, ok = n.answers[t.Container.Name]
 	}
 	if !ok {
 		a = success

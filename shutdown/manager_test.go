@@ -154,11 +154,11 @@ func TestTheMachineWaitsForTheLastStatuses(t *testing.T) { // sh-12
 	for name, tc := range map[string]struct {
 		sink, flush time.Duration
 		took        time.Duration
-		says        string
+		last        string
 	}{
-		"a slow sink":             {sink: 12 * s, took: 13 * s, says: "13s recorded"},
-		"one that does not take":  {sink: time.Hour, took: 30 * s, says: "30s not recorded"},
-		"which has time it needs": {sink: 31 * s, flush: 3 * s, took: 32 * s, says: "32s recorded"},
+		"a slow sink":             {sink: 12 * s, took: 13 * s, last: "13s recorded"},
+		"one that does not take":  {sink: time.Hour, took: 30 * s, last: "30s not recorded"},
+		"which has time it needs": {sink: 31 * s, flush: 3 * s, took: 32 * s, last: "32s recorded"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -169,7 +169,7 @@ func TestTheMachineWaitsForTheLastStatuses(t *testing.T) { // sh-12
 				m.run()
 				assert.Equal(t, tc.took, m.stop())
 				said := m.said()
-				assert.Equal(t, tc.says, said[len(said)-1])
+				assert.Equal(t, tc.last, said[len(said)-1])
 				assert.Equal(t, 1, info.Pods)
 				assert.Equal(t, tc.took, info.Duration)
 				if tc.sink == time.Hour {

@@ -134,14 +134,14 @@ func TestAShorterDelayShortensAllGroupsProportionally(t *testing.T) {
 }
 
 func TestInvalidPolicies(t *testing.T) {
-	for says, p := range map[string]shutdown.Policy{
+	for wantErr, p := range map[string]shutdown.Policy{
 		"group of priority 7: Period is negative":            {Groups: []shutdown.Group{{7, -s}}},
 		"two groups have priority 7":                         {Groups: []shutdown.Group{{7, s}, {7, s}}},
 		"invalid Propagation 31s: must be between 0 and 30s": {Propagation: 31 * s},
 		"invalid Flush -1s: negative":                        {Flush: -s},
 	} {
 		_, err := shutdown.New(shutdown.Config{Policy: p, Pods: new(machine)})
-		require.ErrorContains(t, err, says)
+		require.ErrorContains(t, err, wantErr)
 	}
 	_, err := shutdown.New(shutdown.Config{})
 	require.EqualError(t, err, "shutdown: Config.Pods is nil")

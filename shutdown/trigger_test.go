@@ -111,11 +111,11 @@ func TestTriggerByHTTP(t *testing.T) {
 			synctest.Wait()
 			return w.Code, w.Body.String()
 		}
-		expect := func(method, path string, code int, says string) {
+		expect := func(method, path string, code int, body string) {
 			t.Helper()
 			gotCode, got := ask(method, path)
 			assert.Equal(t, code, gotCode)
-			assert.Equal(t, says+"\n", got)
+			assert.Equal(t, body+"\n", got)
 		}
 		expect(http.MethodGet, "/", 200, `{"stopping":false,"done":false}`)
 		expect(http.MethodPut, "/", 405, "method must be GET, POST or DELETE")

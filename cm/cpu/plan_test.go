@@ -183,7 +183,7 @@ func TestOptions(t *testing.T) {
 	})
 	require.NoError(t, err)
 	assert.Equal(t, cpu.Options{FullPCPUsOnly: true, DistributeAcrossNUMA: true, AlignBySocket: true, StrictReservation: true}, o)
-	for options, says := range map[string]string{
+	for options, wantErr := range map[string]string{
 		"fast=true":            `unknown CPU Manager Policy option: "fast"`,
 		"align-by-socket=much": `bad value for option "align-by-socket"`,
 		"full-pcpus-only=true,distribute-cpus-across-cores=true":                  "can not be used at the same time",
@@ -197,7 +197,7 @@ func TestOptions(t *testing.T) {
 			in[name] = value
 		}
 		_, err := cpu.ParseOptions(in)
-		require.ErrorContains(t, err, says)
+		require.ErrorContains(t, err, wantErr)
 	}
 	_, err = cpu.Open(cpu.Config{Machine: topologytest.Machine(t, "xeon-2s"), Policy: cpu.Static, ReservedMilli: 1, Options: cpu.Options{AlignBySocket: true}, Topology: topology.SingleNUMANode})
 	require.ErrorContains(t, err, "incompatible with option align-by-socket")

@@ -67,8 +67,8 @@ func TestErrorsNameTheSysfsFile(t *testing.T) {
 		return root
 	}
 	for name, tc := range map[string]struct {
-		change func(fstest.MapFS)
-		says   string
+		change  func(fstest.MapFS)
+		wantErr string
 	}{
 		"no list of CPUs": {func(f fstest.MapFS) { delete(f, "sys/devices/system/cpu/online") }, "sys/devices/system/cpu/online"},
 		"no CPU":          {put("sys/devices/system/cpu/online", ""), "no CPU is online"},
@@ -87,7 +87,7 @@ func TestErrorsNameTheSysfsFile(t *testing.T) {
 			root := whole()
 			tc.change(root)
 			_, err := topology.Read(root)
-			require.ErrorContains(t, err, tc.says)
+			require.ErrorContains(t, err, tc.wantErr)
 		})
 	}
 }

@@ -14,8 +14,8 @@ import (
 // Each lifecycle, as reported to an API server. Times are since the previous moment.
 func TestPodsLiveAsTheyAreDeclaredTo(t *testing.T) {
 	type moment struct {
-		after time.Duration
-		says  string
+		after   time.Duration
+		summary string
 	}
 	const s = time.Second
 	for name, c := range map[string]struct {
@@ -58,7 +58,7 @@ func TestPodsLiveAsTheyAreDeclaredTo(t *testing.T) {
 					if m.after > 0 {
 						w.after(m.after)
 					}
-					assert.Equal(t, m.says, w.summary("web"))
+					assert.Equal(t, m.summary, w.summary("web"))
 				}
 			})
 		})

@@ -70,7 +70,7 @@ func TestNothingLeadsOutOfTheLogs(t *testing.T) {
 }
 
 func TestAnInvalidLogQueryIsRejected(t *testing.T) {
-	for query, says := range map[string]string{
+	for query, wantErr := range map[string]string{
 		"":                           "query: want services, or one file",
 		"query=a&query=/b":           "query: want services, or one file",
 		"query=/a&query=/b":          "query: more than one file",
@@ -91,7 +91,7 @@ func TestAnInvalidLogQueryIsRejected(t *testing.T) {
 		v, err := url.ParseQuery(query)
 		require.NoError(t, err)
 		_, err = server.ParseLogQuery(v)
-		assert.ErrorContains(t, err, says, query)
+		assert.ErrorContains(t, err, wantErr, query)
 	}
 }
 

@@ -60,7 +60,7 @@ func TestDisabledHandlersRespondWithTheReason(t *testing.T) {
 
 	for path, c := range map[string]struct {
 		off  func(*server.Debugging)
-		says string
+		body string
 	}{
 		"/logs/":               {func(d *server.Debugging) { d.SystemLogs = false }, "logs endpoint is disabled."},
 		"/debug/pprof/cmdline": {func(d *server.Debugging) { d.Profiling = false }, "profiling endpoint is disabled."},
@@ -68,9 +68,9 @@ func TestDisabledHandlersRespondWithTheReason(t *testing.T) {
 	} {
 		w := ask(without(c.off), "GET", path, "")
 		assert.Equal(t, 405, w.Code, path)
-		assert.Equal(t, c.says, w.Body.String(), path)
+		assert.Equal(t, c.body, w.Body.String(), path)
 		w = ask(without(func(*server.Debugging) {}), "GET", path, "")
-		assert.NotEqual(t, c.says, w.Body.String(), path)
+		assert.NotEqual(t, c.body, w.Body.String(), path)
 	}
 	w := ask(without(func(d *server.Debugging) { d.NodeLogQuery = false }), "GET", "/logs/?query=kubelet", "")
 	assert.Equal(t, 405, w.Code)
@@ -234,7 +234,7 @@ func TestCheckpoint(t *testing.T) {
 	assert.NoError(t, err)
 	assert.Equal(t, 7*time.Second, rt.timeout)
 
-	for path, says := range map[string]string{
+	for path, body := range map[string]string{
 		"/checkpoint/ns/other/nginx":           "pod does not exist\n",
 		"/checkpoint/ns/web/other":             "container other does not exist\n",
 		"/checkpoint/ns/web/nginx?timeout=x":   "invalid timeout \"x\": want a number of seconds\n",
@@ -242,7 +242,7 @@ func TestCheckpoint(t *testing.T) {
 		"/checkpoint/ns/web/nginx?timeout=1e9": "invalid timeout \"1e9\": want a number of seconds\n",
 	} {
 		w := ask(s, "POST", path, "")
-		assert.Equal(t, says, w.Body.String(), path)
+		assert.Equal(t, body, w.Body.String(), path)
 		assert.Equal(t, 404, w.Code)
 	}
 	rt.err = errors.New("no room")

@@ -51,8 +51,8 @@ func (a *able) engine(t *testing.T) *cri.Runtime {
 
 func TestFeaturesAreReadFromTheRuntime(t *testing.T) {
 	for name, tc := range map[string]struct {
-		says *runtimeapi.StatusResponse
-		want runtime.Features
+		response *runtimeapi.StatusResponse
+		want     runtime.Features
 	}{
 		"nothing":        {nil, runtime.Features{Unreported: true}},
 		"an old runtime": {&runtimeapi.StatusResponse{Status: &runtimeapi.RuntimeStatus{}}, runtime.Features{Unreported: true}},
@@ -65,7 +65,7 @@ func TestFeaturesAreReadFromTheRuntime(t *testing.T) {
 		}}, runtime.Features{SupplementalGroupsPolicy: true, UserNamespacesHostNetwork: true, MountOptions: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := (&able{status: tc.says}).engine(t).Features(t.Context())
+			got, err := (&able{status: tc.response}).engine(t).Features(t.Context())
 			require.NoError(t, err)
 			assert.Equal(t, tc.want, got)
 		})
@@ -77,20 +77,20 @@ func TestACgroupDriverThatIsNotReportedIsUnknown(t *testing.T) {
 		return &runtimeapi.RuntimeConfigResponse{Linux: &runtimeapi.LinuxRuntimeConfiguration{CgroupDriver: d}}
 	}
 	for name, tc := range map[string]struct {
-		says *runtimeapi.RuntimeConfigResponse
-		fail error
-		want runtime.CgroupDriver
-		err  string
+		response *runtimeapi.RuntimeConfigResponse
+		fail     error
+		want     runtime.CgroupDriver
+		err      string
 	}{
-		"systemd":       {says: driver(runtimeapi.CgroupDriver_SYSTEMD), want: runtime.CgroupDriverSystemd},
-		"cgroupfs":      {says: driver(runtimeapi.CgroupDriver_CGROUPFS), want: runtime.CgroupDriverCgroupfs},
-		"unknown":       {says: driver(7), err: "the cgroup driver is 7"},
-		"not Linux":     {says: &runtimeapi.RuntimeConfigResponse{}},
+		"systemd":       {response: driver(runtimeapi.CgroupDriver_SYSTEMD), want: runtime.CgroupDriverSystemd},
+		"cgroupfs":      {response: driver(runtimeapi.CgroupDriver_CGROUPFS), want: runtime.CgroupDriverCgroupfs},
+		"unknown":       {response: driver(7), err: "the cgroup driver is 7"},
+		"not Linux":     {response: &runtimeapi.RuntimeConfigResponse{}},
 		"unimplemented": {fail: status.Error(codes.Unimplemented, "unknown method RuntimeConfig")},
 		"a failure":     {fail: status.Error(codes.Internal, "broken"), err: "broken"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := (&able{config: tc.says, fail: tc.fail}).engine(t).CgroupDriver(t.Context())
+			got, err := (&able{config: tc.response, fail: tc.fail}).engine(t).CgroupDriver(t.Context())
 			assert.Equal(t, tc.want, got)
 			if tc.err != "" {
 				require.ErrorContains(t, err, tc.err)

@@ -35,7 +35,7 @@ func TestIntegrationClusterLivesThroughChaos(t *testing.T) {
 }
 
 func TestInvalidFlagsAreErrors(t *testing.T) {
-	for arg, says := range map[string]string{
+	for arg, wantErr := range map[string]string{
 		"--pods=0":        "--pods must be from 1 to 100",
 		"--pods=200":      "--pods must be from 1 to 100",
 		"--duration=-1s":  "--duration and --bound must be positive",
@@ -47,7 +47,7 @@ func TestInvalidFlagsAreErrors(t *testing.T) {
 		"--seed=tomorrow": "see --help",
 	} {
 		_, err := parseFlags([]string{arg}, new(bytes.Buffer))
-		assert.ErrorContains(t, err, says, arg)
+		assert.ErrorContains(t, err, wantErr, arg)
 	}
 	var help bytes.Buffer
 	_, err := parseFlags([]string{"--help"}, &help)

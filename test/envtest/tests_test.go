@@ -30,41 +30,41 @@ type world struct {
 var tests = map[string]func(w *world){
 	"AllMembersBecomeReady": func(w *world) {
 		w.team("web", "3", "v1", "")
-		w.until("all are ready", func() error { return w.says("web", "3/3") })
+		w.until("all are ready", func() error { return w.readyIs("web", "3/3") })
 		require.NoError(w, w.nodes.SetReady(w.space, "web-1", false))
-		w.until("one is not ready", func() error { return w.says("web", "2/3") })
+		w.until("one is not ready", func() error { return w.readyIs("web", "2/3") })
 		require.NoError(w, w.nodes.SetReady(w.space, "web-1", true))
-		w.until("all are ready again", func() error { return w.says("web", "3/3") })
+		w.until("all are ready again", func() error { return w.readyIs("web", "3/3") })
 	},
 
 	"AMemberThatFailsIsReplaced": func(w *world) {
 		w.team("web", "2", "v1", "")
-		w.until("all are ready", func() error { return w.says("web", "2/2") })
+		w.until("all are ready", func() error { return w.readyIs("web", "2/2") })
 		was := w.pod("web-1")
 		require.NoError(w, w.nodes.Exit(w.space, "web-1", "", 1))
 		w.until("there is another one", func() error { return w.another(was) })
-		w.until("all are ready", func() error { return w.says("web", "2/2") })
+		w.until("all are ready", func() error { return w.readyIs("web", "2/2") })
 	},
 
 	"AMemberThatIsEvictedIsReplaced": func(w *world) {
 		w.team("web", "1", "v1", "")
-		w.until("it is ready", func() error { return w.says("web", "1/1") })
+		w.until("it is ready", func() error { return w.readyIs("web", "1/1") })
 		was := w.pod("web-0")
 		require.NoError(w, w.nodes.Evict(w.Context(), w.space, "web-0", "The node was low on resource: memory."))
 		w.until("there is another one", func() error { return w.another(was) })
-		w.until("it is ready", func() error { return w.says("web", "1/1") })
+		w.until("it is ready", func() error { return w.readyIs("web", "1/1") })
 	},
 
 	"ARolloutWaitsForReadiness": func(w *world) {
 		w.team("web", "2", "v1", "")
-		w.until("all are ready", func() error { return w.says("web", "2/2") })
+		w.until("all are ready", func() error { return w.readyIs("web", "2/2") })
 		first := w.pod("web-0")
 		w.team("web", "2", "never-ready", "") // which is what its image does; see newNodes
 		w.until("the first is new", func() error {
 			if pod := w.pod("web-1"); pod == nil || pod.Spec.Containers[0].Image != "never-ready" || pod.Status.Phase != v1.PodRunning {
 				return fmt.Errorf("the pod is %v", pod)
 			}
-			return w.says("web", "1/2")
+			return w.readyIs("web", "1/2")
 		})
 		w.pass(2 * time.Second)
 		assert.Equal(w, first.UID, w.pod("web-0").UID, "the other one must wait")
@@ -76,10 +76,10 @@ var tests = map[string]func(w *world){
 
 	"AMemberIsReplacedAfterItsGracePeriod": func(w *world) {
 		w.team("web", "1", "v1", "ignoreTERM")
-		w.until("it is ready", func() error { return w.says("web", "1/1") })
+		w.until("it is ready", func() error { return w.readyIs("web", "1/1") })
 		was, begun := w.pod("web-0"), time.Now()
 		require.NoError(w, w.api.CoreV1().Pods(w.space).Delete(w.Context(), "web-0", metav1.DeleteOptions{}))
-		w.until("none is ready", func() error { return w.says("web", "0/1") })
+		w.until("none is ready", func() error { return w.readyIs("web", "0/1") })
 		assert.Equal(w, was.UID, w.pod("web-0").UID, "it is still running and not replaced")
 		w.until("there is another one", func() error { return w.another(was) })
 		assert.GreaterOrEqual(w, time.Since(begun), 2900*time.Millisecond, "it ignores SIGTERM and is killed after 3 s")
@@ -87,13 +87,13 @@ var tests = map[string]func(w *world){
 
 	"ATeamIsScaledDown": func(w *world) {
 		w.team("web", "3", "v1", "")
-		w.until("all are ready", func() error { return w.says("web", "3/3") })
+		w.until("all are ready", func() error { return w.readyIs("web", "3/3") })
 		w.team("web", "1", "v1", "")
 		w.until("one is left", func() error {
 			if w.pod("web-1") != nil || w.pod("web-2") != nil {
 				return errors.New("members remain")
 			}
-			return w.says("web", "1/1")
+			return w.readyIs("web", "1/1")
 		})
 	},
 }
@@ -121,7 +121,7 @@ func (w *world) team(name, replicas, image, behavior string) {
 }
 
 // says returns an error unless the team reports that so many members are ready.
-func (w *world) says(team, want string) error {
+func (w *world) readyIs(team, want string) error {
 	m, err := w.api.CoreV1().ConfigMaps(w.space).Get(w.Context(), team, metav1.GetOptions{})
 	if err == nil && m.Data["ready"] != want {
 		err = fmt.Errorf("ready is %q", m.Data["ready"])

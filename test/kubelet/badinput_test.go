@@ -44,55 +44,55 @@ type mistake struct {
 	text string
 
 	// says is the expected message, after the path.
-	says string
+	wantErr string
 }
 
 var mistakes = map[string]mistake{
 	"malformed": {text: "apiVersion: v1\nkind: Pod\n\tmetadata: {}\n",
-		says: "yaml: line 3: found a tab character that violates indentation"},
+		wantErr: "yaml: line 3: found a tab character that violates indentation"},
 	"json": {file: "json.json", text: "{\"apiVersion\": \"v1\",\n\"kind\": \"Pod\"",
-		says: "json: line 2: unexpected end"},
+		wantErr: "json: line 2: unexpected end"},
 	"documents": {text: sleeper("one") + "---\n" + sleeper("two"),
-		says: "has 2 documents; one pod per file"},
+		wantErr: "has 2 documents; one pod per file"},
 	"unknown": {text: sleeper("unknown") + "  restartPolice: Always\n",
-		says: `unknown field "spec.restartPolice"`},
+		wantErr: `unknown field "spec.restartPolice"`},
 	"repeated": {text: sleeper("repeated") + "spec: {}\n",
-		says: `yaml: unmarshal errors: line 10: key "spec" already set in map`},
+		wantErr: `yaml: unmarshal errors: line 10: key "spec" already set in map`},
 	"zz-same": {text: sleeper("good"), // sorts behind good.yaml
-		says: `pod "good-node_default" is also in `},
+		wantErr: `pod "good-node_default" is also in `},
 	"huge": {put: func(t *testing.T, path string) {
 		require.NoError(t, os.WriteFile(path, nil, 0o644))
 		require.NoError(t, os.Truncate(path, 50<<20))
-	}, says: "has 52428800 bytes; the limit is 1572864"},
+	}, wantErr: "has 52428800 bytes; the limit is 1572864"},
 	"circle": {put: func(t *testing.T, path string) { require.NoError(t, os.Symlink(path, path)) },
-		says: "too many levels of symbolic links"},
+		wantErr: "too many levels of symbolic links"},
 	"dangling": {put: func(t *testing.T, path string) { require.NoError(t, os.Symlink("nothing", path)) },
-		says: "dangling symbolic link: no such file or directory"},
+		wantErr: "dangling symbolic link: no such file or directory"},
 	"fifo": {put: func(t *testing.T, path string) { require.NoError(t, syscall.Mkfifo(path, 0o644)) },
-		says: "is a named pipe, not a regular file"},
+		wantErr: "is a named pipe, not a regular file"},
 	"unreadable": {put: func(t *testing.T, path string) {
 		require.NoError(t, os.WriteFile(path, []byte(sleeper("unreadable")), 0))
-	}, says: "permission denied"},
+	}, wantErr: "permission denied"},
 	"empty": {text: "# nothing yet\n---\n",
-		says: "is empty; one pod per file"},
+		wantErr: "is empty; one pod per file"},
 	"binary": {text: "\x7fELF\x02\x01\xff\xfe",
-		says: "is not UTF-8 text"},
+		wantErr: "is not UTF-8 text"},
 	"prose": {file: "prose.txt", text: "see the other directory\n",
-		says: `is no Pod but "see the other directory"`},
+		wantErr: `is no Pod but "see the other directory"`},
 	"kind": {text: "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: kind}\n",
-		says: `apiVersion: Unsupported value: "apps/v1": supported values: "v1"; kind: Unsupported value: "Deployment": supported values: "Pod"`},
+		wantErr: `apiVersion: Unsupported value: "apps/v1": supported values: "v1"; kind: Unsupported value: "Deployment": supported values: "Pod"`},
 	"hollow": {text: "apiVersion: v1\nkind: Pod\nmetadata: {name: hollow}\nspec: {}\n",
-		says: "spec.containers: Required value: a pod has at least one container"},
+		wantErr: "spec.containers: Required value: a pod has at least one container"},
 	"nameless": {text: strings.Replace(sleeper("x"), "name: x", "labels: {app: x}", 1),
-		says: "metadata.name: Required value: name is needed for the pod"},
+		wantErr: "metadata.name: Required value: name is needed for the pod"},
 	"name": {text: sleeper("Upper_Case"),
-		says: `metadata.name: Invalid value: "Upper_Case": a lowercase RFC 1123 subdomain must`},
+		wantErr: `metadata.name: Invalid value: "Upper_Case": a lowercase RFC 1123 subdomain must`},
 	"container": {text: strings.Replace(sleeper("container"), "name: main", "name: the main one", 1),
-		says: `spec.containers[0].name: Invalid value: "the main one": a lowercase RFC 1123 label must`},
+		wantErr: `spec.containers[0].name: Invalid value: "the main one": a lowercase RFC 1123 label must`},
 	"type": {text: strings.Replace(sleeper("type"), "Seconds: 1", "Seconds: soon", 1),
-		says: `spec.terminationGracePeriodSeconds: Invalid value: "soon": `},
+		wantErr: `spec.terminationGracePeriodSeconds: Invalid value: "soon": `},
 	"quantity": {text: sleeper("quantity") + "    resources: {limits: {memory: lots}}\n",
-		says: `spec.containers[0].resources.limits.memory: Invalid value: "lots": `},
+		wantErr: `spec.containers[0].resources.limits.memory: Invalid value: "lots": `},
 }
 
 func (m mistake) path(a *agent, name string) string {
@@ -160,9 +160,9 @@ func TestAnInvalidManifestIsReportedAndAffectsNoOther(t *testing.T) {
 		path := m.path(a, name)
 		said := lines(path)
 		assert.Len(t, said, 1, "%s: one message: %s", name, said)
-		assert.Contains(t, said[0], "podsource: "+path+": "+m.says)
+		assert.Contains(t, said[0], "podsource: "+path+": "+m.wantErr)
 		assert.Contains(t, said[0], "; not used\n")
-		assert.Contains(t, health, path+": "+m.says)
+		assert.Contains(t, health, path+": "+m.wantErr)
 	}
 	assert.Contains(t, health, "[-] manifests: podsource: ")
 	assert.Len(t, a.pods(), 1)
@@ -300,8 +300,8 @@ func TestAStartErrorNamesTheRemedy(t *testing.T) {
 		return append([]string{"--pod-manifest-path=" + dir, "--root-dir=" + root, "--container-runtime-endpoint=process", "--listen=127.0.0.1:0"}, args...)
 	}
 	for name, tc := range map[string]struct {
-		args []string
-		says []string
+		args    []string
+		wantErr []string
 	}{
 		"no pods":         {nil, []string{"no source of pods: set --pod-manifest-path, --manifest-url or --kubeconfig; see --help"}},
 		"unknown flag":    {[]string{"--manifest=x"}, []string{"-manifest", "see --help"}},
@@ -335,8 +335,8 @@ func TestAStartErrorNamesTheRemedy(t *testing.T) {
 			assert.Empty(t, out)
 			assert.Equal(t, 1, strings.Count(errs, "\n"), "one line: %s", errs)
 			assert.True(t, strings.HasPrefix(errs, "kubelet: "), errs)
-			for _, says := range tc.says {
-				assert.Contains(t, errs, says)
+			for _, wantErr := range tc.wantErr {
+				assert.Contains(t, errs, wantErr)
 			}
 			assert.Less(t, took, time.Minute)
 		})

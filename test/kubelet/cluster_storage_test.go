@@ -100,10 +100,10 @@ func TestIntegrationClusterStorage(t *testing.T) {
 	r.make("remote", remote)
 
 	attachment := r.attach(attachedDriver)
-	for name, says := range map[string]string{"files": "of-the-volume 4321\n", "device": "of-the-device\n", "inline": "", "remote": ""} {
+	for name, want := range map[string]string{"files": "of-the-volume 4321\n", "device": "of-the-device\n", "inline": "", "remote": ""} {
 		pod := r.untilPhase(name, v1.PodRunning)
 		r.until(name+" has read its volume", func() error {
-			if got := r.logOf(pod); got != says {
+			if got := r.logOf(pod); got != want {
 				return fmt.Errorf("its log is %q", got)
 			}
 			return nil

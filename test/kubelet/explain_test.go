@@ -101,7 +101,7 @@ func TestThePageExplainsFailingPods(t *testing.T) {
 	a.write("hook.yaml", manifest("hook", "terminationGracePeriodSeconds: 4",
 		containers(container("main", untilTerm, "lifecycle: {preStop: {exec: {command: [sleep, '1000']}}}"))))
 	a.start()
-	says := func(pod, what string) {
+	explained := func(pod, what string) {
 		var text string
 		t.Helper()
 		for begun := time.Now(); ; time.Sleep(50 * time.Millisecond) {
@@ -116,11 +116,11 @@ func TestThePageExplainsFailingPods(t *testing.T) {
 			require.Less(t, time.Since(begun), patience, "%s: the page does not contain %q:\n%s", pod, what, text)
 		}
 	}
-	says("crash", `The last .*CrashLoopBackOff.*; retry in `)
-	says("nothing", `no such file or directory.*; retry in `)
-	says("hook", `is up to date; next check in `)
+	explained("crash", `The last .*CrashLoopBackOff.*; retry in `)
+	explained("nothing", `no such file or directory.*; retry in `)
+	explained("hook", `is up to date; next check in `)
 	a.write("hook.yaml", manifest("hook", "terminationGracePeriodSeconds: 5", containers(container("main", untilTerm))))
-	says("hook", `In progress for .*: stop containers.* \(removed\); grace period 4 s\.`)
-	says("hook", `Waiting for other pods to terminate .*The pod has not been started for `)
-	says("hook", `is up to date; next check in `)
+	explained("hook", `In progress for .*: stop containers.* \(removed\); grace period 4 s\.`)
+	explained("hook", `Waiting for other pods to terminate .*The pod has not been started for `)
+	explained("hook", `is up to date; next check in `)
 }

@@ -88,7 +88,7 @@ func clusterAPI(t *testing.T, r *room) {
 		path    string
 		headers []string
 		code    int
-		says    string
+		text    string
 	}{
 		{"anonymous", &rest.Config{}, "/pods", nil, 401, "Unauthorized"},
 		{"a bad token", &rest.Config{BearerToken: "made.up.token"}, "/pods", nil, 401, "Unauthorized"},
@@ -106,7 +106,7 @@ func clusterAPI(t *testing.T, r *room) {
 	} {
 		code, body := ask(c.cfg, c.path, c.headers...)
 		assert.Equal(t, c.code, code, "%s: %s: %.200s", c.who, c.path, body)
-		assert.Contains(t, body, c.says, "%s: %s", c.who, c.path)
+		assert.Contains(t, body, c.text, "%s: %s", c.who, c.path)
 	}
 	_, unknown := issue(t) // by a CA that is not the cluster's
 	answer, err := overTLS(unknown).Get(at + "/pods")

@@ -76,8 +76,8 @@ func probesHaveEffects(t *testing.T, w *world) {
 		for _, condition := range w.pods()[name].Status.Conditions {
 			conditions[condition.Type] = condition.Status
 		}
-		says := map[bool]v1.ConditionStatus{true: v1.ConditionTrue, false: v1.ConditionFalse}[want]
-		if c.State.Running == nil || c.Ready != want || conditions[v1.ContainersReady] != says || conditions[v1.PodReady] != says {
+		wantStatus := map[bool]v1.ConditionStatus{true: v1.ConditionTrue, false: v1.ConditionFalse}[want]
+		if c.State.Running == nil || c.Ready != want || conditions[v1.ContainersReady] != wantStatus || conditions[v1.PodReady] != wantStatus {
 			return fmt.Errorf("%s should be running and ready: %v, but it is %+v, conditions %v", name, want, c, conditions)
 		}
 		return nil

@@ -70,7 +70,7 @@ func TestInvalidVolumesAreReportedAndAffectNoOther(t *testing.T) {
 		return failed("hostPath type check failed: " + filepath.Join(outside, path) + " is not a " + what + ", it's a " + actual)
 	}
 	subPath := `failed to prepare subPath for volumeMount "v" of container "main"`
-	cases := map[string]struct{ volume, mount, says string }{
+	cases := map[string]struct{ volume, mount, event string }{
 		"not-a-directory":   {host("file", "Directory"), "", notA("file", "directory", "File")},
 		"no-such-directory": {host("none", "Directory"), "", failed("hostPath type check failed, " + filepath.Join(outside, "none") + " is not a directory, unable to determine its type: path")},
 		"not-a-file":        {host("dir", "File"), "", notA("dir", "file", "Directory")},
@@ -92,9 +92,9 @@ func TestInvalidVolumesAreReportedAndAffectNoOther(t *testing.T) {
 	before := tree(t, outside)
 	a.start("--objects=" + objects)
 	for name, c := range cases {
-		a.eventually(name+" gets the event "+c.says, func() bool {
+		a.eventually(name+" gets the event "+c.event, func() bool {
 			for l := range strings.Lines(a.out.String()) {
-				if strings.Contains(l, name) && strings.Contains(l, c.says) {
+				if strings.Contains(l, name) && strings.Contains(l, c.event) {
 					return true
 				}
 			}

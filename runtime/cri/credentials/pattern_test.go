@@ -92,7 +92,7 @@ func TestPatternsMatchImages(t *testing.T) {
 }
 
 func TestPatternsThatCannotBeRead(t *testing.T) {
-	for _, c := range []struct{ pattern, says string }{
+	for _, c := range []struct{ pattern, wantErr string }{
 		{"", `"" has no host`},
 		{"https://", `"https://" has no host`},
 		{"/team", `"/team" has no host`},
@@ -107,7 +107,7 @@ func TestPatternsThatCannotBeRead(t *testing.T) {
 	} {
 		_, err := credentials.Match(c.pattern, "reg.io/app")
 		require.Error(t, err, c.pattern)
-		assert.Equal(t, "credentials: pattern "+c.says, err.Error())
+		assert.Equal(t, "credentials: pattern "+c.wantErr, err.Error())
 		assert.NotContains(t, err.Error(), "hunter2")
 	}
 	_, err := credentials.Match("reg.io", "Not An Image")

@@ -132,7 +132,7 @@ func TestAPluginThatFailsHidesNoOther(t *testing.T) {
 	response := func(fields string) string {
 		return `raw:{"kind":"CredentialProviderResponse","apiVersion":"credentialprovider.kubelet.k8s.io/v1",` + fields + `}`
 	}
-	for _, c := range []struct{ name, mode, says string }{
+	for _, c := range []struct{ name, mode, wantErr string }{
 		{"it exits with an error", "fail", "run for image reg.io/app: exit status 3"},
 		{"it writes too much to stderr", "shout", "run for image reg.io/app: exit status 1"},
 		{"it writes too much to stdout", "flood", "run for image reg.io/app: wrote more than 1048576 bytes"},
@@ -153,7 +153,7 @@ func TestAPluginThatFailsHidesNoOther(t *testing.T) {
 			t.Parallel()
 			k := newPlugins(t, credentials.PluginsConfig{Providers: []kubeletconfig.CredentialProvider{provider("bad", c.mode), provider("good", "Image")}})
 			got, err := k.Lookup(t.Context(), "reg.io/app", nil)
-			require.ErrorContains(t, err, c.says)
+			require.ErrorContains(t, err, c.wantErr)
 			assert.True(t, strings.HasPrefix(err.Error(), "credentials: plugin bad: "), err.Error())
 			assert.NotContains(t, err.Error(), "hunter2")
 			assert.NotContains(t, err.Error(), "cannot reach the cloud", "stderr may contain credentials")
@@ -301,13 +301,13 @@ func TestAMissingPlugin(t *testing.T) {
 }
 
 func TestPluginsConfigIsChecked(t *testing.T) {
-	for says, c := range map[string]credentials.PluginsConfig{
+	for wantErr, c := range map[string]credentials.PluginsConfig{
 		"credentials: PluginsConfig.Dir is empty":                                                              {Providers: []kubeletconfig.CredentialProvider{provider("x", "Image")}},
 		"credentials: PluginsConfig.Timeout is negative":                                                       {Providers: []kubeletconfig.CredentialProvider{provider("x", "Image")}, Dir: "d", Timeout: -1},
 		`credentials: PluginsConfig.Providers: providers[0].name: "../x" is not a plain file name: it has '/'`: {Providers: []kubeletconfig.CredentialProvider{provider("../x", "Image")}, Dir: "d"},
 	} {
 		_, err := credentials.NewPlugins(c)
-		require.EqualError(t, err, says)
+		require.EqualError(t, err, wantErr)
 	}
 	k, err := credentials.NewPlugins(credentials.PluginsConfig{})
 	require.NoError(t, err)
@@ -359,12 +359,12 @@ func TestAPluginReceivesTheTokenOfAServiceAccount(t *testing.T) {
 	}
 	with := account(map[string]string{"reg.io/id": "7", "other": "x"})
 	for _, c := range []struct {
-		name   string
-		change func(*kubeletconfig.ServiceAccountTokenAttributes)
-		source credentials.TokenSource
-		pods   []*v1.Pod
-		says   string
-		asked  []string // the token of each run
+		name    string
+		change  func(*kubeletconfig.ServiceAccountTokenAttributes)
+		source  credentials.TokenSource
+		pods    []*v1.Pod
+		wantErr string
+		asked   []string // the token of each run
 	}{
 		{name: "the plugin receives a token of the pod", source: &tokens{account: with}, pods: []*v1.Pod{pod("a", "web")}, asked: []string{"hunter2-a-registry"}},
 		{name: "a response per token is cached for that pod", source: &tokens{account: with},
@@ -384,13 +384,13 @@ func TestAPluginReceivesTheTokenOfAServiceAccount(t *testing.T) {
 			pods: []*v1.Pod{pod("a", ""), nil}, asked: []string{""}},
 		{name: "an account without a required annotation is left out", source: &tokens{account: account(nil)}, pods: []*v1.Pod{pod("a", "web")}},
 		{name: "an account that cannot be read", source: &tokens{err: errors.New("forbidden")}, pods: []*v1.Pod{pod("a", "web")},
-			says: "credentials: plugin cloud: get service account shop/web: forbidden"},
+			wantErr: "credentials: plugin cloud: get service account shop/web: forbidden"},
 		{name: "an account that does not exist", source: &tokens{}, pods: []*v1.Pod{pod("a", "web")},
-			says: "credentials: plugin cloud: get service account shop/web: not found"},
+			wantErr: "credentials: plugin cloud: get service account shop/web: not found"},
 		{name: "no source of tokens", pods: []*v1.Pod{pod("a", "web")},
-			says: "credentials: plugin cloud: not called: requires service account tokens, but there is no TokenSource"},
+			wantErr: "credentials: plugin cloud: not called: requires service account tokens, but there is no TokenSource"},
 		{name: "no source of tokens, and no account", pods: []*v1.Pod{pod("a", "")},
-			says: "credentials: plugin cloud: not called: requires service account tokens, but there is no TokenSource"},
+			wantErr: "credentials: plugin cloud: not called: requires service account tokens, but there is no TokenSource"},
 		{name: "no source of tokens, which are not required", pods: []*v1.Pod{pod("a", "")},
 			change: func(a *kubeletconfig.ServiceAccountTokenAttributes) {
 				a.RequireServiceAccount, a.RequiredServiceAccountAnnotationKeys = new(false), nil
@@ -408,8 +408,8 @@ func TestAPluginReceivesTheTokenOfAServiceAccount(t *testing.T) {
 			k := newPlugins(t, credentials.PluginsConfig{Providers: []kubeletconfig.CredentialProvider{p}, Tokens: c.source})
 			for _, pod := range c.pods {
 				got, err := k.Lookup(t.Context(), "reg.io/app", pod)
-				if c.says != "" {
-					require.EqualError(t, err, c.says)
+				if c.wantErr != "" {
+					require.EqualError(t, err, c.wantErr)
 					continue
 				}
 				require.NoError(t, err)

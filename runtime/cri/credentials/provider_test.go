@@ -68,7 +68,7 @@ func TestInvalidProviderConfigs(t *testing.T) {
 	raw := func(fields string) string {
 		return "apiVersion: kubelet.config.k8s.io/v1\nkind: CredentialProviderConfig\nproviders:\n- {" + fields + "}\n"
 	}
-	for _, c := range []struct{ name, data, says string }{
+	for _, c := range []struct{ name, data, wantErr string }{
 		{"no YAML", "{", "yaml"},
 		{"another kind", "apiVersion: v1\nkind: Pod\n", `kind: is "Pod", not CredentialProviderConfig`},
 		{"another version", "apiVersion: kubelet.config.k8s.io/v2\nkind: CredentialProviderConfig\n", `apiVersion: is "kubelet.config.k8s.io/v2"`},
@@ -108,7 +108,7 @@ func TestInvalidProviderConfigs(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := credentials.ParseProviders([]byte(c.data))
-			require.ErrorContains(t, err, c.says)
+			require.ErrorContains(t, err, c.wantErr)
 			assert.Empty(t, got)
 		})
 	}

@@ -122,9 +122,9 @@ func TestTheDefaultRegistryHasTwoNames(t *testing.T) {
 func TestAPullSecretThatCannotBeReadHidesNoOther(t *testing.T) {
 	good := jsonSecret("good", `{"auths":{"reg.io":{"username":"bob","password":"pw"}}}`)
 	for _, c := range []struct {
-		name string
-		bad  v1.Secret
-		says string
+		name    string
+		bad     v1.Secret
+		wantErr string
 	}{
 		{"no JSON", jsonSecret("bad", `{"auths":{"reg.io"hunter2`), `key .dockerconfigjson: not JSON, at byte 19`},
 		{"not an object", jsonSecret("bad", `["hunter2"]`), `key .dockerconfigjson: is not a JSON object`},
@@ -143,7 +143,7 @@ func TestAPullSecretThatCannotBeReadHidesNoOther(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			keyring, err := credentials.FromSecrets([]v1.Secret{c.bad, good})
 			require.Error(t, err)
-			assert.Equal(t, "credentials: secret shop/bad: "+c.says, err.Error())
+			assert.Equal(t, "credentials: secret shop/bad: "+c.wantErr, err.Error())
 			assert.NotContains(t, err.Error(), "hunter2")
 			got, err := keyring.Lookup(t.Context(), "reg.io/app", nil)
 			require.NoError(t, err)

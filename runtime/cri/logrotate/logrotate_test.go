@@ -332,9 +332,9 @@ func TestAnExitDuringARotationIsLoggedForDebugging(t *testing.T) {
 	for ends, level := range map[bool]string{true: "level=DEBUG", false: "level=WARN"} {
 		f := newFake(t)
 		require.NoError(t, os.Remove(f.path))
-		said, says := io.Pipe()
+		said, logWriter := io.Pipe()
 		r, err := logrotate.New(logrotate.Config{
-			Runtime: ending{f, ends}, MaxSize: 10, Logger: slog.New(slog.NewTextHandler(says, &slog.HandlerOptions{Level: slog.LevelDebug})),
+			Runtime: ending{f, ends}, MaxSize: 10, Logger: slog.New(slog.NewTextHandler(logWriter, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		})
 		require.NoError(t, err)
 		ctx, stop := context.WithCancel(t.Context())
