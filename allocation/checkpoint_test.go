@@ -90,24 +90,24 @@ func TestABrokenCheckpointAffectsOnePod(t *testing.T) { // al-5
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "half.json.tmp"), whole[:9], 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "README"), nil, 0o600))
 
-	var said strings.Builder
-	d.cfg.Logger = logTo(&said)
+	var logged strings.Builder
+	d.cfg.Logger = logTo(&logged)
 	d.open(t)
-	assert.Contains(t, said.String(), "bad.json")
-	assert.Contains(t, said.String(), "stolen.json: file name does not match pod UID")
-	assert.Contains(t, said.String(), "delete the file, or drain the node")
-	assert.Equal(t, 2, strings.Count(said.String(), "level=ERROR"))
+	assert.Contains(t, logged.String(), "bad.json")
+	assert.Contains(t, logged.String(), "stolen.json: file name does not match pod UID")
+	assert.Contains(t, logged.String(), "delete the file, or drain the node")
+	assert.Equal(t, 2, strings.Count(logged.String(), "level=ERROR"))
 	assert.Equal(t, "1", cpus(d.Allocated(wants(podOf("good", "a: cpu=1"), "cpu=5"))))
 	assert.Equal(t, "5", cpus(d.Allocated(wants(bad, "cpu=5"))), "not known any more")
 
 	assert.NoFileExists(t, filepath.Join(dir, "half.json.tmp"))
 
 	d.Allocate(t.Context(), bad, nil)
-	said.Reset()
+	logged.Reset()
 	_ = d.Retain(t.Context(), func(uid types.UID) bool { return uid == "good" || uid == "bad" })
 	assert.Equal(t, []string{"README", "bad.json", "good.json"}, files(t, dir), "of desired pods only")
 	d.open(t)
-	assert.Empty(t, said.String(), "the broken one was replaced")
+	assert.Empty(t, logged.String(), "the broken one was replaced")
 
 	_, err = allocation.Open(allocation.Config{Dir: filepath.Join(dir, "README")})
 	require.ErrorContains(t, err, "README")
@@ -117,12 +117,12 @@ func TestABrokenCheckpointAffectsOnePod(t *testing.T) { // al-5
 
 func TestAFailedWriteIsOnlyLogged(t *testing.T) { // al-4
 	dir := filepath.Join(t.TempDir(), "records")
-	var said strings.Builder
-	d := newDesk(t, allocation.Config{Dir: dir, Logger: logTo(&said)})
+	var logged strings.Builder
+	d := newDesk(t, allocation.Config{Dir: dir, Logger: logTo(&logged)})
 	require.NoError(t, os.RemoveAll(dir))
 	pod := d.runningAt(t, "u", "cpu=1")
-	assert.Contains(t, said.String(), "Failed to write allocation checkpoint")
-	assert.Contains(t, said.String(), "u.json")
+	assert.Contains(t, logged.String(), "Failed to write allocation checkpoint")
+	assert.Contains(t, logged.String(), "u.json")
 	more := wants(pod, "cpu=2")
 	assert.Same(t, more, d.Allocate(t.Context(), more, nil))
 }

@@ -279,8 +279,8 @@ func TestARestartRepeatsNoEvents(t *testing.T) { // sl-20
 	more := wants(half, "cpu=3/3")
 	d.Allocate(t.Context(), more, runs("a: cpu=1/1"))
 	d.Resized(more, assert.AnError)
-	said := conditions(d, "u")
-	require.Len(t, said, 2)
+	reported := conditions(d, "u")
+	require.Len(t, reported, 2)
 	require.Len(t, d.events, 3)
 
 	more = more.DeepCopy()
@@ -291,7 +291,7 @@ func TestARestartRepeatsNoEvents(t *testing.T) { // sl-20
 	}
 	d.open(t)
 	d.Allocate(t.Context(), more, runs("a: cpu=1/1"))
-	assert.Equal(t, said, conditions(d, "u"))
+	assert.Equal(t, reported, conditions(d, "u"))
 	assert.Len(t, d.events, 3, "reported before")
 	assert.True(t, since.Time.Equal(d.ResizeState("u").PendingSince), "it has waited since then")
 	d.Allocate(t.Context(), more, runs("a: cpu=2/2"))

@@ -55,7 +55,7 @@ func TestAResizeThroughThePipeline(t *testing.T) {
 	p, err := pipeline.New(pipeline.Config{Runtime: n, Status: statuses, Admission: pipeline.Admission{Admitter: d}, Resources: pipeline.Resources{Allocation: d.Manager}})
 	require.NoError(t, err)
 	first := true
-	sync := func(pod *v1.Pod) (said string) {
+	sync := func(pod *v1.Pod) (out string) {
 		seen := &runtime.PodStatus{}
 		if n.has != "" {
 			seen = runs(n.has)
@@ -65,16 +65,16 @@ func TestAResizeThroughThePipeline(t *testing.T) {
 		first = false
 		s, _ := statuses.Status(pod.UID)
 		if cs := s.ContainerStatuses[0]; cs.Resources != nil {
-			said = cs.AllocatedResources.Cpu().String() + " " + cs.Resources.Requests.Cpu().String()
+			out = cs.AllocatedResources.Cpu().String() + " " + cs.Resources.Requests.Cpu().String()
 		}
 		for _, c := range s.Conditions {
 			if c.Type == v1.PodResizePending || c.Type == v1.PodResizeInProgress {
-				said += " " + string(c.Type) + c.Reason
+				out += " " + string(c.Type) + c.Reason
 				assert.Equal(t, int64(2), c.ObservedGeneration)
 				assert.False(t, c.LastTransitionTime.IsZero())
 			}
 		}
-		return said
+		return out
 	}
 	pod := podOf("u", "a: cpu=1")
 	assert.Equal(t, "", sync(pod))

@@ -307,14 +307,14 @@ func TestEvictionsCanceledByAStopAreNotReported(t *testing.T) {
 			VolumeStats: []statsapi.VolumeStats{{Name: "data", FsStats: statsapi.FsStats{UsedBytes: bytesOf("1Mi")}}},
 		})
 	}
-	var said []string
+	var recorded []string
 	m, err := eviction.New(eviction.Config{
 		Summary: func(context.Context, bool) (*statsapi.Summary, error) { return summary, nil },
 		Pods:    stopping{pods, end},
-		Record:  func(e runtime.Event) { said = append(said, e.Reason+" "+e.Object.Name) },
+		Record:  func(e runtime.Event) { recorded = append(recorded, e.Reason+" "+e.Object.Name) },
 	})
 	require.NoError(t, err)
 	_, err = m.Pass(ctx)
 	require.NoError(t, err)
-	assert.Equal(t, []string{"Evicted a"}, said)
+	assert.Equal(t, []string{"Evicted a"}, recorded)
 }

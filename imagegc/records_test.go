@@ -65,18 +65,18 @@ func TestAnUnreadableCheckpointIsReportedAndImagesAreNew(t *testing.T) { // ig-6
 	w.pull("a:1", layer("a", 90))
 	cfg := w.config()
 	cfg.Path = path
-	var told []error
-	cfg.Hooks.Failed = func(err error) { told = append(told, err) }
+	var failures []error
+	cfg.Hooks.Failed = func(err error) { failures = append(failures, err) }
 	plan, err := newManager(t, cfg).DryRun(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, imagegc.ClassTooYoung, plan.Decisions[0].Class)
-	require.Len(t, told, 1)
-	assert.ErrorContains(t, told[0], path)
+	require.Len(t, failures, 1)
+	assert.ErrorContains(t, failures[0], path)
 
 	cfg.Path = filepath.Join(t.TempDir(), "none", "images.json")
 	_, err = newManager(t, cfg).DryRun(t.Context())
 	require.NoError(t, err, "images are still collected")
-	assert.Len(t, told, 2)
+	assert.Len(t, failures, 2)
 }
 
 func TestTheUsersOfAnImageAreRecorded(t *testing.T) {

@@ -77,32 +77,32 @@ func TestHooks(t *testing.T) {
 func TestRelistHealthString(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWatched(t, pleg.Config{})
-		said := func() string { return w.Health().String() }
-		assert.Equal(t, "pleg has yet to be successful; no events; 0 pods", said())
+		health := func() string { return w.Health().String() }
+		assert.Equal(t, "pleg has yet to be successful; no events; 0 pods", health())
 		w.do(func() { w.listErr = errRefused })
 		stop := run(t, w.Generator)
 		time.Sleep(betweenLists)
-		assert.Equal(t, "pleg has yet to be successful; last list failed: pleg: list pods: refused; no events; 0 pods", said())
+		assert.Equal(t, "pleg has yet to be successful; last list failed: pleg: list pods: refused; no events; 0 pods", health())
 		assert.ErrorIs(t, w.Healthy(), errRefused)
 
 		w.do(func() { w.listErr, w.inspectErr["u"] = nil, errRefused })
 		w.start("u", "c")
 		w.start("v", "c")
 		time.Sleep(2 * time.Second)
-		assert.Equal(t, "healthy; listed 1.5s ago, next after 5m0s; events trusted; inspection of 1 of 2 pods failed", said())
+		assert.Equal(t, "healthy; listed 1.5s ago, next after 5m0s; events trusted; inspection of 1 of 2 pods failed", health())
 		w.do(func() { clear(w.inspectErr) })
 		w.settle()
-		assert.Equal(t, "healthy; listed 10s ago, next after 5m0s; events trusted; 2 pods", said())
+		assert.Equal(t, "healthy; listed 10s ago, next after 5m0s; events trusted; 2 pods", health())
 
 		w.do(func() { w.hangLists = true })
 		time.Sleep(5 * time.Minute)
 		h := w.Health()
 		assert.NoError(t, h.Err)
 		assert.Equal(t, 10*time.Second, h.Listing, "that it hangs shows long before it is given up")
-		assert.Equal(t, "healthy; a list has been in progress for 10s; listed 5m10s ago, next after 5m0s; events trusted; 2 pods", said())
+		assert.Equal(t, "healthy; a list has been in progress for 10s; listed 5m10s ago, next after 5m0s; events trusted; 2 pods", health())
 		w.break1()
 		synctest.Wait()
-		assert.Contains(t, said(), "event stream broken (refused)")
+		assert.Contains(t, health(), "event stream broken (refused)")
 		stop()
 	})
 }

@@ -319,13 +319,13 @@ func TestAPodIsReportedOnceItCanBeInspected(t *testing.T) { // pleg-19, pleg-20
 }
 
 func TestAnExitIsLoggedWithItsCode(t *testing.T) { // pleg-24
-	var said bytes.Buffer
+	var logged bytes.Buffer
 	n := newNode()
 	n.start("u", "c")
-	g := newGenerator(t, n, new(listener), pleg.Config{Logger: slog.New(slog.NewTextHandler(&said, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	g := newGenerator(t, n, new(listener), pleg.Config{Logger: slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	require.NoError(t, g.Relist(t.Context()))
 	n.exit("u", "c")
 	n.pods["u"].Containers[0].ExitCode = 137
 	require.NoError(t, g.Relist(t.Context()))
-	assert.Contains(t, said.String(), `level=DEBUG msg="Container died" podUID=u containerName=c containerID=c exitCode=137`)
+	assert.Contains(t, logged.String(), `level=DEBUG msg="Container died" podUID=u containerName=c containerID=c exitCode=137`)
 }

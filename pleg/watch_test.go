@@ -114,15 +114,15 @@ func TestAStableWatchIsReopenedSoon(t *testing.T) { // lq-4
 
 func TestARuntimeWithoutHints(t *testing.T) { // lq-4: containerd 1.6 has no events
 	synctest.Test(t, func(t *testing.T) {
-		var said bytes.Buffer
+		var logged bytes.Buffer
 		h, l := &hinting{node: newNode(), fails: fmt.Errorf("cri: container events: %w", runtime.ErrUnsupported)}, new(listener)
-		stop := run(t, newGenerator(t, h, l, pleg.Config{Logger: slog.New(slog.NewTextHandler(&said, nil))}))
+		stop := run(t, newGenerator(t, h, l, pleg.Config{Logger: slog.New(slog.NewTextHandler(&logged, nil))}))
 		h.start("u", "c")
 		time.Sleep(10*time.Minute - time.Second)
 		stop()
 		assert.Len(t, l.take(), 1, "lists go on at their period")
 		assert.Len(t, h.watched(), 20, "a newer runtime may come")
-		assert.Equal(t, 1, strings.Count(said.String(), "level=INFO"), said.String())
-		assert.NotContains(t, said.String(), "level=WARN")
+		assert.Equal(t, 1, strings.Count(logged.String(), "level=INFO"), logged.String())
+		assert.NotContains(t, logged.String(), "level=WARN")
 	})
 }

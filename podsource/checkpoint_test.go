@@ -38,7 +38,7 @@ func (h logLine) Handle(_ context.Context, r slog.Record) error {
 }
 
 // remembering returns a Checkpoint of source in dir, and what it logs.
-func remembering(t *testing.T, dir string, source podsource.PodSource) (c *podsource.Checkpoint, said func() []string) {
+func remembering(t *testing.T, dir string, source podsource.PodSource) (c *podsource.Checkpoint, logged func() []string) {
 	var mu sync.Mutex
 	var lines []string
 	note := func(line string) {
@@ -74,23 +74,23 @@ func TestAnAgentWhoseSourceIsAwayGoesOnWithWhatItHad(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			m := new(podsource.Memory)
 			m.Set(pod("a", image("x:1")), pod("b"))
-			c, said := remembering(t, dir, m)
+			c, logged := remembering(t, dir, m)
 			s := run(t, c)
 			time.Sleep(time.Minute)
 			assert.Equal(t, 1, s.count(), "the record is not needed")
-			assert.Empty(t, said())
+			assert.Empty(t, logged())
 		})
 	})
 	t.Run("it is away", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			m := new(podsource.Memory)
-			c, said := remembering(t, dir, m)
+			c, logged := remembering(t, dir, m)
 			s := run(t, c)
 			time.Sleep(9 * time.Second)
 			assert.Zero(t, s.count(), "it has time to speak")
 			time.Sleep(2 * time.Second)
 			assert.Equal(t, []string{"a", "b"}, s.names())
-			assert.Equal(t, []string{"restored 2"}, said())
+			assert.Equal(t, []string{"restored 2"}, logged())
 
 			m.Set(pod("c")) // it is back, and its word counts alone
 			time.Sleep(time.Minute)
@@ -107,23 +107,23 @@ func TestAnAgentWhoseSourceIsAwayGoesOnWithWhatItHad(t *testing.T) {
 			time.Sleep(time.Minute)
 		})
 		synctest.Test(t, func(t *testing.T) {
-			c, said := remembering(t, dir, away)
+			c, logged := remembering(t, dir, away)
 			s := run(t, c)
 			time.Sleep(time.Minute)
 			assert.Equal(t, 1, s.count())
 			assert.Empty(t, s.names())
-			assert.Equal(t, []string{"restored 0"}, said())
+			assert.Equal(t, []string{"restored 0"}, logged())
 		})
 	})
 }
 
 func TestWithoutARecordTheSourceIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, said := remembering(t, t.TempDir(), away)
+		c, logged := remembering(t, t.TempDir(), away)
 		s := run(t, c)
 		time.Sleep(time.Hour)
 		assert.Zero(t, s.count(), "an empty set would end all pods")
-		assert.Empty(t, said())
+		assert.Empty(t, logged())
 	})
 }
 
@@ -131,21 +131,21 @@ func TestACheckpointThatCannotBeReadOrWrittenIsOnlyLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, "pods.json"), `{"checksum":"00000000","data":{}}`)
-		c, said := remembering(t, dir, away)
+		c, logged := remembering(t, dir, away)
 		s := run(t, c)
 		time.Sleep(time.Hour)
 		assert.Zero(t, s.count())
-		require.Len(t, said(), 1)
-		assert.Contains(t, (said())[0], filepath.Join(dir, "pods.json"))
+		require.Len(t, logged(), 1)
+		assert.Contains(t, (logged())[0], filepath.Join(dir, "pods.json"))
 	})
 	synctest.Test(t, func(t *testing.T) {
 		m := new(podsource.Memory)
 		m.Set(pod("a"))
-		c, said := remembering(t, filepath.Join(t.TempDir(), "none"), m)
+		c, logged := remembering(t, filepath.Join(t.TempDir(), "none"), m)
 		s := run(t, c)
 		time.Sleep(time.Minute)
 		assert.Equal(t, []string{"a"}, s.names(), "the pods run all the same")
-		assert.Len(t, said(), 1)
+		assert.Len(t, logged(), 1)
 	})
 }
 
@@ -194,21 +194,21 @@ func TestManyLargePodsAreRemembered(t *testing.T) {
 		}
 		m := new(podsource.Memory)
 		m.Set(pods...)
-		c, said := remembering(t, dir, m)
+		c, logged := remembering(t, dir, m)
 		run(t, c)
 		time.Sleep(time.Minute)
-		assert.Empty(t, said())
+		assert.Empty(t, logged())
 		text, err := os.ReadFile(filepath.Join(dir, "pods.json"))
 		require.NoError(t, err)
 		assert.Greater(t, len(text), 17_000_000)
 		assert.NotContains(t, string(text), "managedFields")
 	})
 	synctest.Test(t, func(t *testing.T) {
-		c, said := remembering(t, dir, away)
+		c, logged := remembering(t, dir, away)
 		s := run(t, c)
 		time.Sleep(time.Minute)
 		assert.Len(t, s.names(), 170)
-		assert.Equal(t, []string{"restored 170"}, said())
+		assert.Equal(t, []string{"restored 170"}, logged())
 	})
 }
 
@@ -225,7 +225,7 @@ func FuzzRemembered(f *testing.F) {
 			return
 		}
 		synctest.Test(t, func(t *testing.T) {
-			c, said := remembering(t, dir, away)
+			c, logged := remembering(t, dir, away)
 			merge, err := podsource.NewMerge(podsource.MergeConfig{
 				Sources: map[string]podsource.PodSource{podsource.APISource: c}, Sink: new(journal),
 			})
@@ -234,7 +234,7 @@ func FuzzRemembered(f *testing.F) {
 			done := make(chan error, 1)
 			go func() { done <- merge.Run(ctx) }()
 			time.Sleep(time.Minute)
-			assert.Len(t, said(), 1, "it was restored, or an error was reported")
+			assert.Len(t, logged(), 1, "it was restored, or an error was reported")
 			cancel()
 			assert.NoError(t, <-done)
 		})

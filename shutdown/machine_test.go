@@ -81,16 +81,12 @@ func (m *machine) say(format string, args ...any) {
 	m.log = append(m.log, time.Since(m.begun).String()+" "+fmt.Sprintf(format, args...))
 }
 
-func (m *machine) said() []string {
+// lines returns the recorded lines that begin, after the time, with one of the words; all lines if there are none.
+func (m *machine) lines(words ...string) (found []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.Clone(m.log)
-}
-
-// lines returns the recorded lines that begin, after the time, with one of the words.
-func (m *machine) lines(words ...string) (found []string) {
-	for _, l := range m.said() {
-		if slices.Contains(words, strings.Fields(l)[1]) {
+	for _, l := range m.log {
+		if len(words) == 0 || slices.Contains(words, strings.Fields(l)[1]) {
 			found = append(found, l)
 		}
 	}

@@ -34,13 +34,13 @@ func TestPodsEndInOrder(t *testing.T) { // sh-5, sh-6, sh-7, sh-8
 			"0s node: node is shutting down",
 			"0s event node Normal Shutdown: Shutdown manager detected shutdown event",
 			"0s report job unready true", "0s report web unready true",
-		}, m.said()[:4])
-		assert.ElementsMatch(t, []string{"0s kill web within 20", "0s kill job within 20"}, m.said()[4:6], "in parallel")
+		}, m.lines()[:4])
+		assert.ElementsMatch(t, []string{"0s kill web within 20", "0s kill job within 20"}, m.lines()[4:6], "in parallel")
 		assert.Equal(t, []string{
 			"1s ended web", "7s ended job",
 			"7s report dns unready true", "7s kill dns within 5", "8s ended dns",
 			"8s recorded",
-		}, m.said()[6:])
+		}, m.lines()[6:])
 		require.ErrorIs(t, m.Err(), shutdown.ErrShuttingDown)
 		assert.Equal(t, &runtime.Rejection{Reason: "NodeShutdown", Message: "Pod was rejected as the node is shutting down."}, m.Admit(t.Context(), nil))
 	})
@@ -168,8 +168,8 @@ func TestTheMachineWaitsForTheLastStatuses(t *testing.T) { // sh-12
 				m.hooks.Ended = func(i shutdown.EndedInfo) { info = i }
 				m.run()
 				assert.Equal(t, tc.took, m.stop())
-				said := m.said()
-				assert.Equal(t, tc.last, said[len(said)-1])
+				lines := m.lines()
+				assert.Equal(t, tc.last, lines[len(lines)-1])
 				assert.Equal(t, 1, info.Pods)
 				assert.Equal(t, tc.took, info.Duration)
 				if tc.sink == time.Hour {
@@ -215,9 +215,9 @@ func TestACanceledShutdownReopensTheNode(t *testing.T) { // sh-5
 			"5s node: <nil>",
 			"5s event node Normal Shutdown: Shutdown manager detected shutdown cancellation",
 			"5s report slow unready false",
-		}, m.said()[len(m.said())-4:])
+		}, m.lines()[len(m.lines())-4:])
 		time.Sleep(time.Minute)
-		assert.NotContains(t, m.said(), "kill dns within 5", "pods that were not terminated continue")
+		assert.NotContains(t, m.lines(), "kill dns within 5", "pods that were not terminated continue")
 
 		// The next one is a shutdown like the first.
 		m.takes = nil
@@ -258,7 +258,7 @@ func TestWithoutAPolicyNothingIsDone(t *testing.T) { // sh-1
 		time.Sleep(time.Minute)
 		require.NoError(t, m.Err())
 		require.Nil(t, m.Admit(t.Context(), nil))
-		assert.Empty(t, m.said())
+		assert.Empty(t, m.lines())
 	})
 }
 

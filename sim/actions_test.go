@@ -38,9 +38,9 @@ func TestAFullNodeRefuses(t *testing.T) { // adm-7, adm-13
 		2s  add two main:c=run
 		10s delete one
 		1m  add three main:c=run`)
-	said := of(trace, sim.StatusUpdated, "two")
-	require.NotEmpty(t, said)
-	last := said[len(said)-1].Status
+	statuses := of(trace, sim.StatusUpdated, "two")
+	require.NotEmpty(t, statuses)
+	last := statuses[len(statuses)-1].Status
 	assert.Equal(t, "OutOfpods", last.Reason)
 	assert.Equal(t, "Pod was rejected: Node didn't have enough resource: pods, requested: 1, used: 1, capacity: 1", last.Message)
 	assert.Empty(t, of(trace, sim.Started, "two"))

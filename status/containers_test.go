@@ -32,7 +32,7 @@ func brief(c v1.ContainerStatus) string {
 func TestContainerStatusFollowsTheInstances(t *testing.T) {
 	const always, never = v1.RestartPolicyAlways, v1.RestartPolicyNever
 	restarts := func(c v1.ContainerStatus, n int32) v1.ContainerStatus { c.RestartCount = n; return c }
-	said := func(c v1.ContainerStatus) v1.PodStatus {
+	reported := func(c v1.ContainerStatus) v1.PodStatus {
 		return v1.PodStatus{Phase: v1.PodRunning, ContainerStatuses: []v1.ContainerStatus{c}}
 	}
 	deleted := podOf(always, "a")
@@ -49,33 +49,33 @@ func TestContainerStatusFollowsTheInstances(t *testing.T) {
 	}{
 		"st-1 nothing known":                      {status.Facts{Pod: podOf(always, "a"), Observed: seen()}, "waiting(ContainerCreating) last=- restarts=0"},
 		"st-1 with init containers":               {status.Facts{Pod: withInit(podOf(always, "a"), "i"), Observed: seen()}, "waiting(PodInitializing) last=- restarts=0"},
-		"st-2 count and last state are kept":      {status.Facts{Pod: podOf(always, "a"), Observed: seen(), Previous: said(restarts(loops("a", 3), 4))}, "waiting(ContainerCreating) last=exited(3 ) restarts=4"},
+		"st-2 count and last state are kept":      {status.Facts{Pod: podOf(always, "a"), Observed: seen(), Previous: reported(restarts(loops("a", 3), 4))}, "waiting(ContainerCreating) last=exited(3 ) restarts=4"},
 		"st-3 newest is state, second last state": {status.Facts{Pod: podOf(always, "a"), Observed: seen(runningC("a", 2), exitedC("a", 1, 5), exitedC("a", 0, 6))}, "running last=exited(5 Error) restarts=2"},
 		"st-4 created":                            {status.Facts{Pod: podOf(always, "a"), Observed: seen(instance("a", 1, runtime.ContainerCreated), exitedC("a", 0, 6))}, "waiting(ContainerCreating) last=exited(6 Error) restarts=1"},
 		"st-4 created, with init containers":      {status.Facts{Pod: withInit(podOf(always, "a"), "i"), Observed: seen(instance("a", 0, runtime.ContainerCreated))}, "waiting(PodInitializing) last=- restarts=0"},
 		"st-4 its postStart hook runs":            {status.Facts{Pod: podOf(always, "a"), Observed: seen(starting, exitedC("a", 0, 6))}, "waiting(ContainerCreating) last=exited(6 Error) restarts=1"},
 		"st-4 exited":                             {status.Facts{Pod: podOf(always, "a"), Observed: seen(exitedC("a", 0, 6))}, "exited(6 Error) last=- restarts=0"},
-		"st-5 unknown after running":              {status.Facts{Pod: podOf(always, "a"), Observed: seen(instance("a", 0, runtime.ContainerUnknown)), Previous: said(up("a"))}, "exited(137 ContainerStatusUnknown) last=- restarts=1"},
+		"st-5 unknown after running":              {status.Facts{Pod: podOf(always, "a"), Observed: seen(instance("a", 0, runtime.ContainerUnknown)), Previous: reported(up("a"))}, "exited(137 ContainerStatusUnknown) last=- restarts=1"},
 		"st-5 unknown otherwise":                  {status.Facts{Pod: podOf(always, "a"), Observed: seen(instance("a", 0, runtime.ContainerUnknown))}, "waiting() last=- restarts=0"},
-		"st-5 unknown after its exit":             {status.Facts{Pod: podOf(always, "a"), Observed: seen(instance("a", 0, runtime.ContainerUnknown)), Previous: said(done("a", 4))}, "exited(4 ) last=- restarts=0"},
-		"st-6 gone after running":                 {status.Facts{Pod: podOf(always, "a"), Observed: seen(), Previous: said(up("a"))}, "waiting(ContainerCreating) last=exited(137 ContainerStatusUnknown) restarts=1"},
-		"st-6 gone after running, being deleted":  {status.Facts{Pod: deleted, Observed: seen(), Previous: said(up("a"))}, "waiting(ContainerCreating) last=exited(137 ContainerStatusUnknown) restarts=0"},
-		"st-7 gone after exit":                    {status.Facts{Pod: podOf(always, "a"), Observed: seen(), Previous: said(done("a", 4))}, "exited(4 ) last=- restarts=0"},
-		"st-7 gone after waiting":                 {status.Facts{Pod: podOf(always, "a"), Observed: seen(), Previous: said(waits("a"))}, "waiting(ContainerCreating) last=- restarts=0"},
+		"st-5 unknown after its exit":             {status.Facts{Pod: podOf(always, "a"), Observed: seen(instance("a", 0, runtime.ContainerUnknown)), Previous: reported(done("a", 4))}, "exited(4 ) last=- restarts=0"},
+		"st-6 gone after running":                 {status.Facts{Pod: podOf(always, "a"), Observed: seen(), Previous: reported(up("a"))}, "waiting(ContainerCreating) last=exited(137 ContainerStatusUnknown) restarts=1"},
+		"st-6 gone after running, being deleted":  {status.Facts{Pod: deleted, Observed: seen(), Previous: reported(up("a"))}, "waiting(ContainerCreating) last=exited(137 ContainerStatusUnknown) restarts=0"},
+		"st-7 gone after exit":                    {status.Facts{Pod: podOf(always, "a"), Observed: seen(), Previous: reported(done("a", 4))}, "exited(4 ) last=- restarts=0"},
+		"st-7 gone after waiting":                 {status.Facts{Pod: podOf(always, "a"), Observed: seen(), Previous: reported(waits("a"))}, "waiting(ContainerCreating) last=- restarts=0"},
 		"st-10 start error":                       {status.Facts{Pod: podOf(always, "a"), Observed: seen(exitedC("a", 0, 6)), Waiting: loop}, "waiting(CrashLoopBackOff) last=exited(6 Error) restarts=0"},
 		"st-10 start error, never started":        {status.Facts{Pod: podOf(always, "a"), Observed: seen(), Waiting: loop}, "waiting(CrashLoopBackOff) last=- restarts=0"},
 		"st-10 not to be restarted":               {status.Facts{Pod: podOf(never, "a"), Observed: seen(exitedC("a", 0, 6)), Waiting: loop}, "exited(6 Error) last=- restarts=0"},
 		"st-10 being deleted":                     {status.Facts{Pod: deleted, Observed: seen(exitedC("a", 0, 6)), Waiting: loop}, "exited(6 Error) last=- restarts=0"},
 		"st-10 ended":                             {status.Facts{Pod: podOf(always, "a"), Observed: seen(exitedC("a", 0, 6)), Waiting: loop, Termination: runtime.Termination{Terminal: true}}, "exited(6 Error) last=- restarts=0"},
 		"st-10 a running one is not touched":      {status.Facts{Pod: podOf(always, "a"), Observed: seen(runningC("a", 0)), Waiting: loop}, "running last=- restarts=0"},
-		"st-11 no start error":                    {status.Facts{Pod: podOf(always, "a"), Observed: seen(exitedC("a", 0, 6)), Previous: said(loops("a", 6))}, "exited(6 ) last=- restarts=0"},
-		"st-16 the count never drops":             {status.Facts{Pod: podOf(always, "a"), Observed: seen(runningC("a", 1)), Previous: said(restarts(up("a"), 5))}, "running last=- restarts=5"},
-		"st-16 the runtime lost count":            {status.Facts{Pod: podOf(always, "a"), Observed: seen(lostCount), Previous: said(restarts(done("a", 1), 3))}, "running last=exited(1 ) restarts=4"},
+		"st-11 no start error":                    {status.Facts{Pod: podOf(always, "a"), Observed: seen(exitedC("a", 0, 6)), Previous: reported(loops("a", 6))}, "exited(6 ) last=- restarts=0"},
+		"st-16 the count never drops":             {status.Facts{Pod: podOf(always, "a"), Observed: seen(runningC("a", 1)), Previous: reported(restarts(up("a"), 5))}, "running last=- restarts=5"},
+		"st-16 the runtime lost count":            {status.Facts{Pod: podOf(always, "a"), Observed: seen(lostCount), Previous: reported(restarts(done("a", 1), 3))}, "running last=exited(1 ) restarts=4"},
 		"lq-12 a running one counts":              {status.Facts{Pod: podOf(always, "a"), Observed: seen(exitedC("a", 1, 6), runningC("a", 0))}, "running last=exited(6 Error) restarts=0"},
-		"an exit stands":                          {status.Facts{Pod: podOf(always, "a"), Observed: seen(exitedC("a", 0, 137)), Previous: said(done("a", 4))}, "exited(4 ) last=- restarts=0"},
-		"as last state, after collection":         {status.Facts{Pod: podOf(always, "a"), Observed: seen(runningC("a", 1)), Previous: said(done("a", 4))}, "running last=exited(4 ) restarts=1"},
-		"not observed":                            {status.Facts{Pod: podOf(always, "a"), Previous: said(up("a"))}, "running last=- restarts=0"},
-		"the source's word counts at first":       {status.Facts{Pod: func() *v1.Pod { p := podOf(always, "a"); p.Status = said(done("a", 4)); return p }(), Observed: seen()}, "exited(4 ) last=- restarts=0"},
+		"an exit stands":                          {status.Facts{Pod: podOf(always, "a"), Observed: seen(exitedC("a", 0, 137)), Previous: reported(done("a", 4))}, "exited(4 ) last=- restarts=0"},
+		"as last state, after collection":         {status.Facts{Pod: podOf(always, "a"), Observed: seen(runningC("a", 1)), Previous: reported(done("a", 4))}, "running last=exited(4 ) restarts=1"},
+		"not observed":                            {status.Facts{Pod: podOf(always, "a"), Previous: reported(up("a"))}, "running last=- restarts=0"},
+		"the source's word counts at first":       {status.Facts{Pod: func() *v1.Pod { p := podOf(always, "a"); p.Status = reported(done("a", 4)); return p }(), Observed: seen()}, "exited(4 ) last=- restarts=0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, regular, _ := status.ContainerStatuses(tc.facts)

@@ -88,7 +88,7 @@ func TestADisruptionGoesWithThePhase(t *testing.T) { // st-75: not sooner, and d
 		s := m.Report(pod, seen(runningC("a", 0)), nil, evicted)
 		assert.NotEmpty(t, disruption(&s), "it is returned to the caller")
 		synctest.Wait()
-		assert.Empty(t, disruption(new(sink.said(pod.UID))), "the sink is not")
+		assert.Empty(t, disruption(new(sink.reported(pod.UID))), "the sink is not")
 
 		time.Sleep(20 * time.Second)
 		stoppedAt := time.Now().UTC().Truncate(time.Second)
@@ -97,7 +97,7 @@ func TestADisruptionGoesWithThePhase(t *testing.T) { // st-75: not sooner, and d
 		m.Report(pod, stopped(exitedC("a", 0, 137)), nil, evicted)
 		m.Finish(pod)
 		synctest.Wait()
-		last := sink.said(pod.UID)
+		last := sink.reported(pod.UID)
 		assert.Equal(t, v1.PodFailed, last.Phase)
 		assert.Equal(t, stoppedAt, status.Condition(last.Conditions, v1.DisruptionTarget).LastTransitionTime.Time)
 	})

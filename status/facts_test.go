@@ -19,7 +19,7 @@ import (
 func TestPhaseFollowsThePublishedOne(t *testing.T) {
 	run := seen(runningC("a", 0))
 	evicted := runtime.Termination{Failed: true, Reason: "Evicted", Message: "low on memory"}
-	said := func(phase v1.PodPhase, reason string) v1.PodStatus {
+	reported := func(phase v1.PodPhase, reason string) v1.PodStatus {
 		return v1.PodStatus{Phase: phase, Reason: reason, Message: "m", ContainerStatuses: []v1.ContainerStatus{up("a")}}
 	}
 	for name, tc := range map[string]struct {
@@ -29,16 +29,16 @@ func TestPhaseFollowsThePublishedOne(t *testing.T) {
 		want             string
 	}{
 		"st-25 computed":                            {observed: run, want: "Running//"},
-		"st-30 cached terminal phase stays":         {previous: said(v1.PodFailed, "X"), observed: run, want: "Failed/X/m"},
-		"st-30 terminal phase of the source stays":  {source: said(v1.PodSucceeded, "Y"), observed: run, want: "Succeeded/Y/m"},
-		"st-31 same phase keeps its reason":         {previous: said(v1.PodRunning, "X"), observed: run, want: "Running/X/m"},
-		"st-31 a new phase has none":                {previous: said(v1.PodPending, "X"), observed: run, want: "Running//"},
-		"st-31 the source's, if none was published": {source: said(v1.PodRunning, "Y"), observed: run, want: "Running/Y/m"},
-		"st-32 forced":                              {previous: said(v1.PodRunning, "X"), observed: run, end: evicted, want: "Failed/Evicted/low on memory"},
-		"st-33 the source's takes precedence":       {source: said(v1.PodSucceeded, "Y"), previous: said(v1.PodFailed, "X"), observed: run, end: evicted, want: "Succeeded/Y/m"},
-		"inv-7 Succeeded does not become Failed":    {previous: said(v1.PodSucceeded, ""), observed: run, end: evicted, want: "Succeeded//m"},
-		"the first reason of a failure stays":       {previous: said(v1.PodFailed, "X"), observed: run, end: evicted, want: "Failed/X/m"},
-		"an eviction is not undone by exits with 0": {previous: said(v1.PodFailed, "Evicted"), observed: seen(exitedC("a", 0, 0)), end: runtime.Termination{Terminal: true}, want: "Failed/Evicted/m"},
+		"st-30 cached terminal phase stays":         {previous: reported(v1.PodFailed, "X"), observed: run, want: "Failed/X/m"},
+		"st-30 terminal phase of the source stays":  {source: reported(v1.PodSucceeded, "Y"), observed: run, want: "Succeeded/Y/m"},
+		"st-31 same phase keeps its reason":         {previous: reported(v1.PodRunning, "X"), observed: run, want: "Running/X/m"},
+		"st-31 a new phase has none":                {previous: reported(v1.PodPending, "X"), observed: run, want: "Running//"},
+		"st-31 the source's, if none was published": {source: reported(v1.PodRunning, "Y"), observed: run, want: "Running/Y/m"},
+		"st-32 forced":                              {previous: reported(v1.PodRunning, "X"), observed: run, end: evicted, want: "Failed/Evicted/low on memory"},
+		"st-33 the source's takes precedence":       {source: reported(v1.PodSucceeded, "Y"), previous: reported(v1.PodFailed, "X"), observed: run, end: evicted, want: "Succeeded/Y/m"},
+		"inv-7 Succeeded does not become Failed":    {previous: reported(v1.PodSucceeded, ""), observed: run, end: evicted, want: "Succeeded//m"},
+		"the first reason of a failure stays":       {previous: reported(v1.PodFailed, "X"), observed: run, end: evicted, want: "Failed/X/m"},
+		"an eviction is not undone by exits with 0": {previous: reported(v1.PodFailed, "Evicted"), observed: seen(exitedC("a", 0, 0)), end: runtime.Termination{Terminal: true}, want: "Failed/Evicted/m"},
 		"a rejected pod has no container statuses":  {end: evicted, want: "Failed/Evicted/low on memory"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -133,9 +133,9 @@ func TestMessagesShareABudget(t *testing.T) { // st-53, pe-20
 
 func TestPodIPs(t *testing.T) { // st-44, st-45
 	dual := []string{"192.168.0.1", "fd00::1"}
-	said := v1.PodStatus{Phase: v1.PodRunning, PodIPs: []v1.PodIP{{IP: "10.0.0.9"}}, ContainerStatuses: []v1.ContainerStatus{up("a")}}
-	saidHost := said
-	saidHost.PodIPs = []v1.PodIP{{IP: "192.168.0.9"}}
+	reported := v1.PodStatus{Phase: v1.PodRunning, PodIPs: []v1.PodIP{{IP: "10.0.0.9"}}, ContainerStatuses: []v1.ContainerStatus{up("a")}}
+	reportedHost := reported
+	reportedHost.PodIPs = []v1.PodIP{{IP: "192.168.0.9"}}
 	for name, tc := range map[string]struct {
 		host, sandbox []string
 		hostNetwork   bool
@@ -148,11 +148,11 @@ func TestPodIPs(t *testing.T) { // st-44, st-45
 		"st-45 without host addresses":         {sandbox: []string{"fd00::7", "10.0.0.7"}, want: "fd00::7 10.0.0.7"},
 		"st-45 canonical":                      {sandbox: []string{"FD00:0::7", "::ffff:10.0.0.7", "junk"}, want: "fd00::7 10.0.0.7"},
 		"st-44 host network":                   {host: dual, hostNetwork: true, want: "192.168.0.1 fd00::1"},
-		"st-44 host network, first stays":      {host: dual, hostNetwork: true, previous: saidHost, want: "192.168.0.9 fd00::1"},
+		"st-44 host network, first stays":      {host: dual, hostNetwork: true, previous: reportedHost, want: "192.168.0.9 fd00::1"},
 		"st-44 host network, address unknown":  {hostNetwork: true, want: ""},
-		"a lost sandbox has no address":        {previous: said, want: ""},
-		"sl-40 an ending pod keeps its own":    {previous: said, end: runtime.Termination{Terminal: true}, want: "10.0.0.9"},
-		"sl-40 the sandbox's address is newer": {previous: said, sandbox: []string{"10.0.0.7"}, end: runtime.Termination{Terminal: true}, want: "10.0.0.7"},
+		"a lost sandbox has no address":        {previous: reported, want: ""},
+		"sl-40 an ending pod keeps its own":    {previous: reported, end: runtime.Termination{Terminal: true}, want: "10.0.0.9"},
+		"sl-40 the sandbox's address is newer": {previous: reported, sandbox: []string{"10.0.0.7"}, end: runtime.Termination{Terminal: true}, want: "10.0.0.7"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := podOf("", "a")

@@ -304,21 +304,21 @@ func TestAnIllegalTransitionIsRefusedAndLogged(t *testing.T) { // st-50
 			assert.Equal(t, v1.PodRunning, s.Phase)
 		}
 		synctest.Wait()
-		said, _ := sink.Status(pod.UID)
-		assert.NotNil(t, said.ContainerStatuses[1].State.Terminated)
+		reported, _ := sink.Status(pod.UID)
+		assert.NotNil(t, reported.ContainerStatuses[1].State.Terminated)
 		assert.Equal(t, []string{"container a exited with code 0 and must not be restarted"}, refused, "once")
 		assert.Equal(t, 1, strings.Count(log.String(), "Runtime restarted a terminated container"))
 
 		s := m.Report(pod, seen(runningC("a", 1), exitedC("b", 1, 0)), nil, runtime.Termination{})
 		assert.Equal(t, v1.PodSucceeded, s.Phase, "all containers have completed, so the pod has")
 		synctest.Wait()
-		said, _ = sink.Status(pod.UID)
-		assert.Equal(t, v1.PodRunning, said.Phase, "which is not published while anything runs (inv-6)")
+		reported, _ = sink.Status(pod.UID)
+		assert.Equal(t, v1.PodRunning, reported.Phase, "which is not published while anything runs (inv-6)")
 		m.Report(pod, seen(exitedC("a", 1, 137), exitedC("b", 1, 0)), nil, runtime.Termination{})
 		m.Finish(pod)
 		synctest.Wait()
-		said, _ = sink.Status(pod.UID)
-		assert.Equal(t, v1.PodSucceeded, said.Phase)
+		reported, _ = sink.Status(pod.UID)
+		assert.Equal(t, v1.PodSucceeded, reported.Phase)
 	})
 }
 

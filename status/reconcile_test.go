@@ -36,22 +36,22 @@ func TestOverwrittenStatusesAreRepaired(t *testing.T) { // st-71, src-7, sl-25, 
 			assert.False(t, i.Correction && i.Latency != 0)
 		}}})
 		pod := podOf(v1.RestartPolicyAlways, "a")
-		said := m.Report(pod, seen(runningC("a", 0)), nil, runtime.Termination{})
+		reported := m.Report(pod, seen(runningC("a", 0)), nil, runtime.Termination{})
 		synctest.Wait()
 		require.Equal(t, 1, sink.made())
 
-		m.Reconcile(shows(pod, said, nil)) // the echo of our own write
+		m.Reconcile(shows(pod, reported, nil)) // the echo of our own write
 		time.Sleep(time.Hour)
 		assert.Equal(t, 1, sink.made(), "all is as it should be")
 
-		m.Reconcile(shows(pod, said, notReady))
+		m.Reconcile(shows(pod, reported, notReady))
 		time.Sleep(500 * time.Millisecond)
 		o, ok := m.Delivery(pod.UID)
 		require.True(t, ok)
 		assert.True(t, o.Overwritten && !o.Update && !o.Delete, "the reason of the repeated update is available")
 		time.Sleep(time.Second)
 		assert.Equal(t, 2, sink.made())
-		assert.True(t, status.IsReady(new(sink.said(pod.UID))))
+		assert.True(t, status.IsReady(new(sink.reported(pod.UID))))
 		synctest.Wait()
 		assert.Equal(t, []bool{false, true}, again)
 	})
@@ -79,9 +79,9 @@ func TestFieldsOfOthersMayChange(t *testing.T) { // st-35, st-49, lq-31
 		sink := &slowSink{t: t}
 		m := started(t, status.Config{Sink: sink})
 		pod := podOf(v1.RestartPolicyAlways, "a")
-		said := m.Report(pod, seen(runningC("a", 0)), nil, runtime.Termination{})
+		reported := m.Report(pod, seen(runningC("a", 0)), nil, runtime.Termination{})
 		synctest.Wait()
-		m.Reconcile(shows(pod, said, func(s *v1.PodStatus) {
+		m.Reconcile(shows(pod, reported, func(s *v1.PodStatus) {
 			s.Conditions = append(s.Conditions, condition("lb", v1.ConditionTrue, ""), condition(v1.DisruptionTarget, v1.ConditionTrue, "EvictionByEvictionAPI"))
 			s.NominatedNodeName = "other"
 		}))
@@ -95,17 +95,17 @@ func TestAStatusThatTheAPIDropsIsNotWrittenRepeatedly(t *testing.T) { // st-71, 
 		sink := &slowSink{t: t}
 		m := started(t, status.Config{Sink: sink})
 		pod := podOf(v1.RestartPolicyAlways, "a")
-		said := m.Report(pod, seen(runningC("a", 0)), nil, runtime.Termination{})
+		reported := m.Report(pod, seen(runningC("a", 0)), nil, runtime.Termination{})
 		synctest.Wait()
 		drops := func(s *v1.PodStatus) { s.QOSClass = "" } // an API that does not know the field
 		for range 60 * 10 {                                // each second, after a write or for any other reason
-			m.Reconcile(shows(pod, said, drops))
+			m.Reconcile(shows(pod, reported, drops))
 			time.Sleep(time.Second)
 		}
 		inTenMinutes := sink.made()
 		assert.LessOrEqual(t, inTenMinutes, 11, "with growing pauses")
 		for range 60 * 60 {
-			m.Reconcile(shows(pod, said, drops))
+			m.Reconcile(shows(pod, reported, drops))
 			time.Sleep(time.Second)
 		}
 		assert.LessOrEqual(t, sink.made()-inTenMinutes, 7, "finally 10 minutes apart")
@@ -123,11 +123,11 @@ func TestForgottenAndDeletedPodsAreNotWrittenAgain(t *testing.T) { // inv-9
 		m := started(t, status.Config{Sink: sink})
 		pod := podOf(v1.RestartPolicyAlways, "a")
 		m.Reconcile(pod) // no status was reported
-		said := m.Report(pod, seen(runningC("a", 0)), nil, runtime.Termination{})
+		reported := m.Report(pod, seen(runningC("a", 0)), nil, runtime.Termination{})
 		synctest.Wait()
-		m.Reconcile(shows(pod, said, notReady))
+		m.Reconcile(shows(pod, reported, notReady))
 		forget(m, pod.UID)
-		m.Reconcile(shows(pod, said, notReady))
+		m.Reconcile(shows(pod, reported, notReady))
 		time.Sleep(time.Hour)
 		log := sink.took(pod.UID)
 		assert.Equal(t, "deleted", log[len(log)-1])
@@ -138,13 +138,13 @@ func TestForgottenAndDeletedPodsAreNotWrittenAgain(t *testing.T) { // inv-9
 func TestAClockJumpCausesNoWrite(t *testing.T) { // bad input: clock skew
 	pod := podOf(v1.RestartPolicyAlways, "a")
 	f := status.Facts{Pod: pod, Observed: seen(runningC("a", 0)), Now: t0}
-	said := status.Compute(f)
+	reported := status.Compute(f)
 	for _, jump := range []time.Duration{-24 * time.Hour, 24 * time.Hour, -100 * 365 * 24 * time.Hour} {
-		f.Now, f.Previous = t0.Add(jump), said
+		f.Now, f.Previous = t0.Add(jump), reported
 		again := status.Compute(f)
-		assert.Equal(t, said, again)
-		f.Previous, pod.Status = v1.PodStatus{}, said // and after a restart of the agent
+		assert.Equal(t, reported, again)
+		f.Previous, pod.Status = v1.PodStatus{}, reported // and after a restart of the agent
 		again = status.Compute(f)
-		assert.True(t, status.Equal(&said, &again))
+		assert.True(t, status.Equal(&reported, &again))
 	}
 }

@@ -32,7 +32,7 @@ func TestRestartingAllIsACondition(t *testing.T) { // rt-138, rt-139, rt-143
 	deleted.DeletionTimestamp = new(metav1.NewTime(t0))
 	former := seen(exitedC("a", 0, 42))
 	former.Sandboxes = slices.Insert(former.Sandboxes, 0, runtime.SandboxStatus{ID: "x://new", State: runtime.SandboxReady, Attempt: 1})
-	said := v1.PodStatus{Phase: v1.PodRunning, Conditions: []v1.PodCondition{{Type: v1.AllContainersRestarting, Status: v1.ConditionTrue}}}
+	reported := v1.PodStatus{Phase: v1.PodRunning, Conditions: []v1.PodCondition{{Type: v1.AllContainersRestarting, Status: v1.ConditionTrue}}}
 
 	for name, tc := range map[string]struct {
 		facts status.Facts
@@ -42,12 +42,12 @@ func TestRestartingAllIsACondition(t *testing.T) { // rt-138, rt-139, rt-143
 		"rt-139 clean":                       {status.Facts{Pod: pod, Observed: seen(runningC("a", 0))}, "False  "},
 		"rt-139 an exit triggers it":         {status.Facts{Pod: pod, Observed: seen(exitedC("a", 0, 42), runningC("b", 0))}, "True RestartAllContainersStarted container exited with restart policy rule"},
 		"rt-139 another exit":                {status.Facts{Pod: pod, Observed: seen(exitedC("a", 0, 41), runningC("b", 0))}, "False  "},
-		"rt-139 it runs again":               {status.Facts{Pod: pod, Observed: seen(runningC("a", 1), exitedC("a", 0, 42)), Previous: said}, "False  "},
+		"rt-139 it runs again":               {status.Facts{Pod: pod, Observed: seen(runningC("a", 1), exitedC("a", 0, 42)), Previous: reported}, "False  "},
 		"rt-139 succeeded":                   {status.Facts{Pod: pod, Observed: seen(exitedC("a", 0, 0), exitedC("b", 0, 0))}, "False PodCompleted "},
 		"rt-139 failed":                      {status.Facts{Pod: pod, Observed: seen(exitedC("a", 0, 1), exitedC("b", 0, 0))}, "False PodFailed "},
-		"rt-139 failed, previous status set": {status.Facts{Pod: pod, Observed: seen(exitedC("a", 0, 42)), Previous: said, Termination: runtime.Termination{Failed: true}}, "False PodFailed "},
-		"rt-139 not observed":                {status.Facts{Pod: pod, Previous: said}, "True RestartAllContainersStarted container exited with restart policy rule"},
-		"rt-143 all are gone":                {status.Facts{Pod: pod, Observed: seen(), Previous: said}, "False  "},
+		"rt-139 failed, previous status set": {status.Facts{Pod: pod, Observed: seen(exitedC("a", 0, 42)), Previous: reported, Termination: runtime.Termination{Failed: true}}, "False PodFailed "},
+		"rt-139 not observed":                {status.Facts{Pod: pod, Previous: reported}, "True RestartAllContainersStarted container exited with restart policy rule"},
+		"rt-143 all are gone":                {status.Facts{Pod: pod, Observed: seen(), Previous: reported}, "False  "},
 		"rt-138 a former sandbox's exit":     {status.Facts{Pod: pod, Observed: former}, "False  "},
 		"a pod that is deleted does not":     {status.Facts{Pod: deleted, Observed: seen(exitedC("a", 0, 42), runningC("b", 0))}, "False  "},
 		"rt-36 a rule without its own policy": {status.Facts{Pod: func() *v1.Pod {

@@ -53,7 +53,7 @@ func TestRetrySendsPendingStatusesAtOnce(t *testing.T) {
 		sink.failing(nil)
 		m.Retry()
 		synctest.Wait()
-		assert.Equal(t, v1.PodRunning, sink.said(pod.UID).Phase)
+		assert.Equal(t, v1.PodRunning, sink.reported(pod.UID).Phase)
 		made := sink.made()
 		m.Retry()
 		time.Sleep(time.Hour)

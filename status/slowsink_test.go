@@ -79,7 +79,7 @@ func (s *slowSink) made() int {
 	return s.calls
 }
 
-func (s *slowSink) said(uid types.UID) v1.PodStatus {
+func (s *slowSink) reported(uid types.UID) v1.PodStatus {
 	synctest.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()

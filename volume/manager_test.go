@@ -295,7 +295,7 @@ func TestRefreshes(t *testing.T) {
 // a volume that waits for an object is set up when that comes, not when its
 // back-off ends; and so with a driver (vol-64).
 func TestAChangedDependencyEndsTheBackoff(t *testing.T) {
-	for name, tell := range map[string]func(*node){
+	for name, notify := range map[string]func(*node){
 		"object": func(n *node) { n.ObjectChanged("Secret", "default", "s") },
 		"driver": func(n *node) { n.PluginChanged("example.com/fake") },
 	} {
@@ -313,7 +313,7 @@ func TestAChangedDependencyEndsTheBackoff(t *testing.T) {
 					},
 				}
 				start(t, n)
-				time.AfterFunc(40*time.Second, func() { there.Store(true); tell(n) })
+				time.AfterFunc(40*time.Second, func() { there.Store(true); notify(n) })
 				begun := time.Now()
 				_, err := n.Mount(t.Context(), pod("p", "s"))
 				require.NoError(t, err)

@@ -179,12 +179,12 @@ func TestPodResourcesAreServedOnTheSocket(t *testing.T) {
 // pr-1
 func TestCallsAboveTheRateLimitAreRejected(t *testing.T) {
 	client := serve(t, podresources.Config{QPS: 0.001, Burst: 2})
-	var said []string
+	var messages []string
 	for range 3 {
 		_, err := client.List(t.Context(), &api.ListPodResourcesRequest{}, grpc.WaitForReady(true))
-		said = append(said, status.Convert(err).Message())
+		messages = append(messages, status.Convert(err).Message())
 	}
-	assert.Equal(t, []string{"", "", "rejected by rate limit"}, said)
+	assert.Equal(t, []string{"", "", "rejected by rate limit"}, messages)
 }
 
 func TestAConfigIsChecked(t *testing.T) {

@@ -89,7 +89,7 @@ func TestNothingIsLeftWhenATestEnds(t *testing.T) {
 		assert.Empty(t, api.List("leases"))
 		assert.Nil(t, api.Pod("default", "ours"))
 		assert.NotNil(t, api.Pod("default", "theirs"))
-		assert.Empty(t, over.said)
+		assert.Empty(t, over.failures)
 	})
 }
 
@@ -98,9 +98,9 @@ func TestAnUnavailableServerIsReportedInTime(t *testing.T) {
 		api := &apitest.Server{Fault: func(apitest.Call) apitest.Fault { return apitest.Fault{Code: 403, Message: "no, you may not"} }}
 		over := new(ending)
 		fakenode.Start(t.Context(), over, api.RESTConfig(), fakenode.Config{})
-		require.Len(t, over.said, 1)
-		assert.Contains(t, over.said[0], "node fake-0 is not ready: timeout after 1m0s; last error: ")
-		assert.Contains(t, over.said[0], "no, you may not")
+		require.Len(t, over.failures, 1)
+		assert.Contains(t, over.failures[0], "node fake-0 is not ready: timeout after 1m0s; last error: ")
+		assert.Contains(t, over.failures[0], "no, you may not")
 		over.end()
 	})
 }
@@ -145,16 +145,16 @@ func TestNodesContinueAfterAnOutageOfTheAPIServer(t *testing.T) {
 // An ending is a TB whose test ends when end is called.
 type ending struct {
 	cleanups []func()
-	said     []string
+	failures []string
 }
 
 func (e *ending) Helper()          {}
 func (e *ending) Cleanup(f func()) { e.cleanups = append(e.cleanups, f) }
 func (e *ending) Logf(format string, args ...any) {
-	e.said = append(e.said, fmt.Sprintf(format, args...))
+	e.failures = append(e.failures, fmt.Sprintf(format, args...))
 }
 func (e *ending) Fatalf(format string, args ...any) {
-	e.said = append(e.said, fmt.Sprintf(format, args...))
+	e.failures = append(e.failures, fmt.Sprintf(format, args...))
 }
 func (e *ending) end() {
 	for _, f := range e.cleanups {

@@ -122,8 +122,8 @@ func (s *site) forward(ctx context.Context, client, path string, port int) (addr
 	dialer, err := dialers[client](s, s.url(path, nil))
 	require.NoError(s.t, err)
 	ctx, cancel := context.WithCancel(ctx)
-	ready, said := make(chan struct{}), new(locked)
-	f, err := portforward.NewOnAddressesForStreaming(dialer, []string{"127.0.0.1"}, []string{fmt.Sprintf("0:%d", port)}, ctx.Done(), ready, io.Discard, said)
+	ready, output := make(chan struct{}), new(locked)
+	f, err := portforward.NewOnAddressesForStreaming(dialer, []string{"127.0.0.1"}, []string{fmt.Sprintf("0:%d", port)}, ctx.Done(), ready, io.Discard, output)
 	require.NoError(s.t, err)
 	ended := make(chan error, 1)
 	go func() { ended <- f.ForwardPorts() }()
@@ -132,7 +132,7 @@ func (s *site) forward(ctx context.Context, client, path string, port int) (addr
 	case <-ready:
 	case err := <-ended:
 		ended <- err
-		s.t.Fatalf("forward: %v, %s", err, said)
+		s.t.Fatalf("forward: %v, %s", err, output)
 	case <-time.After(patience):
 		s.t.Fatal("forward: it is not ready")
 	}

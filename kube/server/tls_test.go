@@ -262,18 +262,18 @@ func TestCertificatesAndCAsAreReadAgain(t *testing.T) {
 			require.NoError(t, err)
 			return c.Certificate[0]
 		}
-		knows := func(is *issuer) bool {
+		trusts := func(is *issuer) bool {
 			pool := x509.NewCertPool()
 			pool.AddCert(is.cert)
 			return ca.Roots().Equal(pool)
 		}
 		assert.Equal(t, was, shows())
-		assert.True(t, knows(first))
+		assert.True(t, trusts(first))
 
 		put(second, false) // the key comes later
 		time.Sleep(6 * time.Second)
 		assert.Equal(t, was, shows(), "the key does not fit")
-		assert.True(t, knows(second))
+		assert.True(t, trusts(second))
 		is := put(second, true)
 		assert.Equal(t, was, shows(), "not checked for 5 s")
 		time.Sleep(6 * time.Second)
@@ -283,7 +283,7 @@ func TestCertificatesAndCAsAreReadAgain(t *testing.T) {
 		require.NoError(t, os.Remove(filepath.Join(dir, "tls.key")))
 		time.Sleep(6 * time.Second)
 		assert.Equal(t, is, shows())
-		assert.True(t, knows(second))
+		assert.True(t, trusts(second))
 	})
 	_, err := server.NewCAFile(filepath.Join(dir, "ca.crt"), nil)
 	assert.ErrorContains(t, err, "no certificate found")

@@ -335,7 +335,7 @@ func TestTheOutputOfAHookIsTruncated(t *testing.T) {
 	f := newFake()
 	f.has("img:1")
 	flood := bytes.Repeat([]byte("\xffx"), 50<<20)
-	w := &twister{fakeCRI: f, said: func() ([]byte, []byte, error) { return flood, []byte("the last words"), errors.New("exit 1") }}
+	w := &twister{fakeCRI: f, execOutput: func() ([]byte, []byte, error) { return flood, []byte("the last words"), errors.New("exit 1") }}
 	rt, seen, _ := w.over(t)
 	web := container("web")
 	web.Lifecycle = &v1.Lifecycle{PostStart: execHook("x"), PreStop: execHook("x")}

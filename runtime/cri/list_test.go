@@ -268,10 +268,10 @@ func TestWhichAddressesAPodHas(t *testing.T) { // rt-8
 func TestContainerStatusFields(t *testing.T) {
 	begun, ended := listEpoch.Add(time.Hour), listEpoch.Add(2*time.Hour)
 	for _, tc := range []struct {
-		name  string
-		state runtimeapi.ContainerState
-		said  func(*runtimeapi.ContainerStatus)
-		want  runtime.ContainerStatus
+		name   string
+		state  runtimeapi.ContainerState
+		change func(*runtimeapi.ContainerStatus)
+		want   runtime.ContainerStatus
 	}{
 		{"rt-11 created", runtimeapi.ContainerState_CONTAINER_CREATED, nil, runtime.ContainerStatus{State: runtime.ContainerCreated}},
 		{"rt-11 running", runtimeapi.ContainerState_CONTAINER_RUNNING, nil, runtime.ContainerStatus{State: runtime.ContainerRunning, StartedAt: begun}},
@@ -298,8 +298,8 @@ func TestContainerStatusFields(t *testing.T) {
 			w.containerStatus = func(r *runtimeapi.ContainerStatusResponse) *runtimeapi.ContainerStatusResponse {
 				s := r.Status // a runtime may set every field in every state
 				s.StartedAt, s.FinishedAt, s.ExitCode, s.Reason, s.Message = begun.UnixNano(), ended.UnixNano(), 3, "Error", "why"
-				if tc.said != nil {
-					tc.said(s)
+				if tc.change != nil {
+					tc.change(s)
 				}
 				return r
 			}

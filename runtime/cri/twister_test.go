@@ -25,7 +25,7 @@ type twister struct {
 	sandboxStatus   func(*runtimeapi.PodSandboxStatusResponse) *runtimeapi.PodSandboxStatusResponse
 	containerStatus func(*runtimeapi.ContainerStatusResponse) *runtimeapi.ContainerStatusResponse
 	made            func(id string) string
-	said            func() (stdout, stderr []byte, err error)
+	execOutput      func() (stdout, stderr []byte, err error)
 }
 
 func twist[T any](with func(T) T, answer T, err error) (T, error) {
@@ -75,8 +75,8 @@ func (w *twister) CreateContainer(ctx context.Context, id string, config *runtim
 }
 
 func (w *twister) ExecSync(ctx context.Context, id string, cmd []string, timeout time.Duration) ([]byte, []byte, error) {
-	if w.said != nil {
-		return w.said()
+	if w.execOutput != nil {
+		return w.execOutput()
 	}
 	return w.fakeCRI.ExecSync(ctx, id, cmd, timeout)
 }

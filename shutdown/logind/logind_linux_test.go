@@ -158,7 +158,7 @@ func (l *login) inhibited(n int) bool {
 	return errors.Is(held, syscall.EAGAIN) // an unheld lock is at EOF
 }
 
-func (l *login) said() (asked, kills []string) {
+func (l *login) calls() (asked, kills []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return append(asked, l.asked...), append(kills, l.kills...)

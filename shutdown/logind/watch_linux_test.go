@@ -18,7 +18,7 @@ func TestTheMachineWaitsForTheNode(t *testing.T) { // sh-4, sh-10
 	l := newLogin(t, address, 30*time.Second, false)
 	w := newWatch(t, address, l.confDir, 30*time.Second)
 	require.False(t, w.next().Stopping)
-	asked, kills := l.said()
+	asked, kills := l.calls()
 	assert.Equal(t, []string{"shutdown|kubelet|Kubelet needs time to handle node shutdown|delay"}, asked)
 	assert.Empty(t, kills, "it waits long enough as it is")
 	assert.NoFileExists(t, filepath.Join(l.confDir, "99-kubelet.conf"))
@@ -62,7 +62,7 @@ func TestTheDelayOfLogindIsRaised(t *testing.T) { // sh-4
 	l := newLogin(t, address, 5*time.Second, false)
 	w := newWatch(t, address, l.confDir, 44500*time.Millisecond)
 	require.False(t, w.next().Stopping)
-	_, kills := l.said()
+	_, kills := l.calls()
 	assert.Equal(t, []string{"systemd-logind.service all 1"}, kills)
 	text, err := os.ReadFile(filepath.Join(l.confDir, "99-kubelet.conf"))
 	require.NoError(t, err)
@@ -76,7 +76,7 @@ func TestALogindThatIgnoresItsConfigurationIsAnError(t *testing.T) { // sh-4
 	l.deaf = true
 	err := newWatch(t, address, l.confDir, time.Minute).failed()
 	require.ErrorContains(t, err, "maximum delay is 5s, node requires 1m0s: "+l.confDir)
-	asked, _ := l.said()
+	asked, _ := l.calls()
 	assert.Empty(t, asked)
 }
 
@@ -115,7 +115,7 @@ func TestAShutdownInProgressIsReportedAtOnce(t *testing.T) {
 	n := w.next()
 	assert.True(t, n.Stopping)
 	assert.Nil(t, n.Release)
-	asked, _ := l.said()
+	asked, _ := l.calls()
 	assert.Empty(t, asked)
 }
 

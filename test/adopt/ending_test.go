@@ -81,11 +81,11 @@ func TestIntegrationEndingPodsOfAnAPIServerAreTakenOver(t *testing.T) {
 // changeOverWhilePodsEnd ends the pods with this number and starts the next program.
 func (m *member) changeOverWhilePodsEnd(next program, number int, policies map[string]v1.RestartPolicy) {
 	m.t.Helper()
-	told := map[string]time.Time{} // when a pod was told to terminate
+	signaled := map[string]time.Time{} // when a pod was told to terminate
 	for kind := range endingScripts {
 		name := fmt.Sprint(kind, "before", number)
 		m.deletePod(name, -1)
-		m.untilTold(name, told)
+		m.untilSignaled(name, signaled)
 	}
 	m.stop()
 	for name := range policies {
@@ -97,7 +97,7 @@ func (m *member) changeOverWhilePodsEnd(next program, number int, policies map[s
 	}
 	m.start(next)
 	for kind := range endingScripts {
-		m.untilTold(fmt.Sprint(kind, "between", number), told)
+		m.untilSignaled(fmt.Sprint(kind, "between", number), signaled)
 	}
 	m.until(next.name+" reports the exits", func() error {
 		for name, policy := range policies {
@@ -108,9 +108,9 @@ func (m *member) changeOverWhilePodsEnd(next program, number int, policies map[s
 		}
 		return nil
 	})
-	for _, name := range slices.Sorted(maps.Keys(told)) {
+	for _, name := range slices.Sorted(maps.Keys(signaled)) {
 		m.untilDeleted(name)
-		m.checkEnd(next, name, told[name])
+		m.checkEnd(next, name, signaled[name])
 	}
 	m.until("the containers of removed pods have stopped", func() error {
 		list, err := lab.List(m.t.Context(), m.daemon.Endpoint)
@@ -129,12 +129,12 @@ func (m *member) changeOverWhilePodsEnd(next program, number int, policies map[s
 }
 
 // untilTold waits until a pod has received the signal to terminate.
-func (m *member) untilTold(name string, told map[string]time.Time) {
+func (m *member) untilSignaled(name string, signaled map[string]time.Time) {
 	m.t.Helper()
 	m.until(name+" is told to terminate", func() error {
 		info, err := os.Stat(filepath.Join(m.dir, "control", name))
 		if err == nil {
-			told[name] = info.ModTime()
+			signaled[name] = info.ModTime()
 		}
 		return err
 	})
@@ -152,7 +152,7 @@ func (m *member) untilDeleted(name string) {
 
 // checkEnd checks how a deleted pod has ended: by itself within its grace period, or
 // killed after it.
-func (m *member) checkEnd(next program, name string, told time.Time) {
+func (m *member) checkEnd(next program, name string, signaled time.Time) {
 	m.t.Helper()
 	pod := m.observed.last(name)
 	require.Len(m.t, pod.Status.ContainerStatuses, 1, name)
@@ -161,7 +161,7 @@ func (m *member) checkEnd(next program, name string, told time.Time) {
 		return
 	}
 	end := *c.State.Terminated
-	after := end.FinishedAt.Sub(told.Truncate(time.Second)).Seconds()
+	after := end.FinishedAt.Sub(signaled.Truncate(time.Second)).Seconds()
 	m.t.Logf("%s: %s: exit code %d (%s) %v seconds after the signal", next.name, name, end.ExitCode, end.Reason, after)
 	if strings.HasPrefix(name, "exits") {
 		assert.Equal(m.t, "9 Error ended\n", fmt.Sprintf("%d %s %s", end.ExitCode, end.Reason, end.Message), "%s: %s", next.name, name)

@@ -131,19 +131,19 @@ func TestASocketIsHeldAndCut(t *testing.T) {
 	dial := func() (net.Conn, error) { return net.Dial("unix", p.path) }
 	c, err := dial()
 	require.NoError(t, err)
-	said, err := ask(c, "one")
+	got, err := ask(c, "one")
 	require.NoError(t, err)
-	assert.Equal(t, "one\n", said)
+	assert.Equal(t, "one\n", got)
 
 	p.hold()
 	answer := make(chan string, 1)
 	go func() {
-		said, _ := ask(c, "two")
-		answer <- said
+		got, _ := ask(c, "two")
+		answer <- got
 	}()
 	select {
-	case said := <-answer:
-		t.Errorf("%q came through", said)
+	case got := <-answer:
+		t.Errorf("%q came through", got)
 	case <-time.After(50 * time.Millisecond):
 	}
 	p.release()
@@ -157,9 +157,9 @@ func TestASocketIsHeldAndCut(t *testing.T) {
 	require.NoError(t, p.mend())
 	c, err = dial()
 	require.NoError(t, err)
-	said, err = ask(c, "four")
+	got, err = ask(c, "four")
 	require.NoError(t, err)
-	assert.Equal(t, "four\n", said)
+	assert.Equal(t, "four\n", got)
 }
 
 func TestTheReportHasWhatHappened(t *testing.T) {

@@ -158,10 +158,10 @@ func TestAnInvalidManifestIsReportedAndAffectsNoOther(t *testing.T) {
 	for _, name := range names {
 		m := mistakes[name]
 		path := m.path(a, name)
-		said := lines(path)
-		assert.Len(t, said, 1, "%s: one message: %s", name, said)
-		assert.Contains(t, said[0], "podsource: "+path+": "+m.wantErr)
-		assert.Contains(t, said[0], "; not used\n")
+		logged := lines(path)
+		assert.Len(t, logged, 1, "%s: one message: %s", name, logged)
+		assert.Contains(t, logged[0], "podsource: "+path+": "+m.wantErr)
+		assert.Contains(t, logged[0], "; not used\n")
 		assert.Contains(t, health, path+": "+m.wantErr)
 	}
 	assert.Contains(t, health, "[-] manifests: podsource: ")
@@ -214,13 +214,13 @@ func TestAPodThatCannotStartReportsTheCauseAndAffectsNoOther(t *testing.T) {
 			return len(statuses) == 1 && statuses[0].State.Waiting != nil && strings.Contains(statuses[0].State.Waiting.Message, want)
 		})
 		assert.Equal(t, "CreateContainerError", a.pods()[name].Status.ContainerStatuses[0].State.Waiting.Reason)
-		said := 0
+		logged := 0
 		for line := range strings.Lines(a.out.String()) {
 			if strings.Contains(line, " "+name+"-node ") && strings.Contains(line, want) {
-				said++
+				logged++
 			}
 		}
-		assert.Equal(t, 1, said, name)
+		assert.Equal(t, 1, logged, name)
 	}
 	ok, health := a.healthz()
 	assert.True(t, ok, "the manifests are fine: %s", health)

@@ -232,8 +232,8 @@ func clusterStateful(t *testing.T, r *room) {
 	zero := r.untilPhase("db-0", v1.PodRunning)
 	assert.False(t, before.CreationTimestamp.Before(&zero.CreationTimestamp), "one after the other")
 	r.until("it resolves its name", func() error {
-		if said := r.logOf(before); said != "db-1\n" {
-			return fmt.Errorf("%q", said)
+		if printed := r.logOf(before); printed != "db-1\n" {
+			return fmt.Errorf("%q", printed)
 		}
 		return nil
 	})
@@ -362,8 +362,8 @@ func clusterEnvironment(t *testing.T, r *room) {
 	require.NoError(t, err)
 	pod := r.untilPhase("env", v1.PodRunning)
 	r.until("it has its environment", func() error {
-		if said := r.logOf(pod); said != "blue xyz 80 443 node\n" {
-			return fmt.Errorf("%q", said)
+		if printed := r.logOf(pod); printed != "blue xyz 80 443 node\n" {
+			return fmt.Errorf("%q", printed)
 		}
 		return nil
 	})
@@ -462,19 +462,19 @@ func clusterToken(t *testing.T, r *room) {
 	s.AutomountServiceAccountToken = nil
 	r.make("identity", s)
 	pod := r.untilPhase("identity", v1.PodRunning)
-	var said []string
+	var printed []string
 	r.until("it has read its token", func() error {
-		if said = strings.Fields(r.logOf(pod)); len(said) != 3 {
-			return fmt.Errorf("%d words", len(said))
+		if printed = strings.Fields(r.logOf(pod)); len(printed) != 3 {
+			return fmt.Errorf("%d words", len(printed))
 		}
 		return nil
 	})
-	assert.Equal(t, r.name, said[0])
-	assert.NotEqual(t, "0", said[1])
+	assert.Equal(t, r.name, printed[0])
+	assert.NotEqual(t, "0", printed[1])
 	tokens, err := auth.NewTokens(auth.TokensConfig{Reviews: r.api.AuthenticationV1().TokenReviews()})
 	require.NoError(t, err)
 	req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
-	req.Header.Set("Authorization", "Bearer "+said[2])
+	req.Header.Set("Authorization", "Bearer "+printed[2])
 	user, err := tokens.Authenticate(req)
 	require.NoError(t, err)
 	assert.Equal(t, "system:serviceaccount:"+r.name+":default", user.Name)

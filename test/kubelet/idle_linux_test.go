@@ -80,14 +80,14 @@ func holdIdle(t *testing.T, targets []string) {
 			done := make(chan error, 1)
 			opened = append(opened, done)
 			go func() {
-				said := bufio.NewScanner(out)
-				for said.Scan() {
-					if said.Text() == "open" {
+				scanner := bufio.NewScanner(out)
+				for scanner.Scan() {
+					if scanner.Text() == "open" {
 						done <- nil
 						break
 					}
 				}
-				done <- fmt.Errorf("%s: %s", target, said.Text())
+				done <- fmt.Errorf("%s: %s", target, scanner.Text())
 				_, _ = io.Copy(io.Discard, out)
 			}()
 			t.Cleanup(func() {

@@ -90,10 +90,10 @@ func kubectlExec(d desk) {
 		for _, size := range []int{1, 100_000, 3_000_000} {
 			in := strings.Repeat("x", size)
 			was = d.with(in, "exec", "-i", "web", "--", "sh", "-c", "wc -c; echo end >&2")
-			assert.Equal(d.t, said{out: fmt.Sprintf("%d\n", size), err: "end\n"}, was)
+			assert.Equal(d.t, cmdResult{out: fmt.Sprintf("%d\n", size), err: "end\n"}, was)
 		}
 		was = d.with("there and back", "exec", "-i", "web", "--", "cat")
-		assert.Equal(d.t, said{out: "there and back"}, was)
+		assert.Equal(d.t, cmdResult{out: "there and back"}, was)
 		out := d.ok("exec", "web", "-c", "web", "--", "sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); echo $i; done")
 		assert.Len(d.t, strings.Fields(out), 20000)
 		assert.True(d.t, strings.HasSuffix(out, "\n20000\n"))
@@ -111,14 +111,14 @@ func kubectlTerminal(d desk) {
 		terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 33, Cols: 111})
 		require.NoError(d.t, err)
 		defer terminal.Close()
-		said := new(output)
+		printed := new(output)
 		read := make(chan struct{})
-		go func() { defer close(read); _, _ = io.Copy(said, terminal) }()
+		go func() { defer close(read); _, _ = io.Copy(printed, terminal) }()
 		until := func(text string) {
 			d.t.Helper()
 			d.until(text, func() error {
-				if !strings.Contains(said.String(), text) {
-					return fmt.Errorf("%q", said)
+				if !strings.Contains(printed.String(), text) {
+					return fmt.Errorf("%q", printed)
 				}
 				return nil
 			})
@@ -134,8 +134,8 @@ func kubectlTerminal(d desk) {
 			if _, err := io.WriteString(terminal, "echo si''ze $(stty size)\n"); err != nil {
 				return err
 			}
-			if !strings.Contains(said.String(), "size 44 122") {
-				return fmt.Errorf("%q", said)
+			if !strings.Contains(printed.String(), "size 44 122") {
+				return fmt.Errorf("%q", printed)
 			}
 			return nil
 		})
@@ -166,10 +166,10 @@ func kubectlAttach(d desk) {
 		d.untilPhase(name, v1.PodFailed)
 
 		d.sleeper(name+"-ticks", "(while sleep 0.2; do echo tick; done) &")
-		_, said := d.background("attach", name+"-ticks")
+		_, printed := d.background("attach", name+"-ticks")
 		d.until("its output arrives", func() error {
-			if strings.Count(said.String(), "tick\n") < 3 {
-				return fmt.Errorf("%q", said)
+			if strings.Count(printed.String(), "tick\n") < 3 {
+				return fmt.Errorf("%q", printed)
 			}
 			return nil
 		})
@@ -190,19 +190,19 @@ func kubectlForward(d desk) {
 		echoes(d.t, addr, 1)
 		echoes(d.t, addr, 40)
 		// The error of a port without a listener names it.
-		_, said := d.background("port-forward", "pod/echo", "--address=127.0.0.1", ":9")
+		_, printed := d.background("port-forward", "pod/echo", "--address=127.0.0.1", ":9")
 		d.until("the port has no listener", func() error {
-			at := forwarding.FindStringSubmatch(said.String())
+			at := forwarding.FindStringSubmatch(printed.String())
 			if at == nil {
-				return fmt.Errorf("%q", said)
+				return fmt.Errorf("%q", printed)
 			}
 			conn, err := net.Dial("tcp", at[1])
 			if err == nil {
 				_, _ = io.Copy(io.Discard, conn)
 				conn.Close()
 			}
-			if !strings.Contains(said.String(), "refused") {
-				return fmt.Errorf("%q", said)
+			if !strings.Contains(printed.String(), "refused") {
+				return fmt.Errorf("%q", printed)
 			}
 			return nil
 		})
@@ -256,14 +256,14 @@ func kubectlDebug(d desk) {
 	cmd := d.command("debug", "-i", "web", "--image="+lab.Busybox, "--container=typed", "--quiet", "--", "sh")
 	in, err := cmd.StdinPipe()
 	require.NoError(d.t, err)
-	said := new(output)
-	cmd.Stdout, cmd.Stderr = said, said
+	printed := new(output)
+	cmd.Stdout, cmd.Stderr = printed, printed
 	require.NoError(d.t, cmd.Start())
 	_, err = io.WriteString(in, "echo typed $((6*7))\n")
 	require.NoError(d.t, err)
 	d.until("it answers", func() error {
-		if !strings.Contains(said.String(), "typed 42\n") {
-			return fmt.Errorf("%q", said)
+		if !strings.Contains(printed.String(), "typed 42\n") {
+			return fmt.Errorf("%q", printed)
 		}
 		return nil
 	})

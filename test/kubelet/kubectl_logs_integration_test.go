@@ -44,11 +44,11 @@ func kubectlLogs(d desk) {
 	})
 	// A follower gets lines that are written while it follows, on both streams. (The
 	// order of lines written at the same time is undefined.)
-	_, said := d.background("logs", "--follow", "again", "--tail=0")
+	_, printed := d.background("logs", "--follow", "again", "--tail=0")
 	d.until("new lines arrive", func() error {
 		d.ok("exec", "again", "--", "sh", "-c", "echo later > /proc/1/fd/2")
-		if !strings.Contains(said.String(), "later\n") {
-			return fmt.Errorf("%q", said)
+		if !strings.Contains(printed.String(), "later\n") {
+			return fmt.Errorf("%q", printed)
 		}
 		return nil
 	})
@@ -130,7 +130,7 @@ func kubectlProcesses(d desk) {
 		assert.Contains(d.t, was.err, "err\n")
 		assert.Equal(d.t, 42, was.code)
 		in := strings.Repeat("x", 1_000_000)
-		assert.Equal(d.t, said{out: "1000000\n"}, d.with(in, "exec", "-i", "web", "--", "wc", "-c"))
+		assert.Equal(d.t, cmdResult{out: "1000000\n"}, d.with(in, "exec", "-i", "web", "--", "wc", "-c"))
 		was = d.with("", "attach", "web")
 		assert.NotZero(d.t, was.code)
 		assert.Contains(d.t, was.err, "a process has no input")

@@ -83,13 +83,13 @@ func (d desk) topCPU(t *testing.T, kernel *kernelCPU) {
 			if c.Name != "busy" {
 				continue
 			}
-			said := c.Usage.Cpu().AsApproximateFloat64()
+			reported := c.Usage.Cpu().AsApproximateFloat64()
 			real, err := kernel.rate(has.Timestamp.Add(-has.Window.Duration), has.Timestamp.Time)
-			if err == nil && math.Abs(said-real) > 0.02+real/4 {
-				err = fmt.Errorf("it reports %v, and the kernel %v of the %v before %v", said, real, has.Window.Duration, has.Timestamp)
+			if err == nil && math.Abs(reported-real) > 0.02+real/4 {
+				err = fmt.Errorf("it reports %v, and the kernel %v of the %v before %v", reported, real, has.Window.Duration, has.Timestamp)
 			}
 			if err == nil {
-				t.Logf("busy used %.3f CPUs, by the kernel %.3f, in %v", said, real, has.Window.Duration)
+				t.Logf("busy used %.3f CPUs, by the kernel %.3f, in %v", reported, real, has.Window.Duration)
 			}
 			return err
 		}
@@ -107,7 +107,7 @@ func (d desk) topMemory(t *testing.T, id map[string]string) {
 				if len(f) != 4 || f[1] != name {
 					continue
 				}
-				said, err := resource.ParseQuantity(f[3])
+				reported, err := resource.ParseQuantity(f[3])
 				if err != nil {
 					return err
 				}
@@ -116,7 +116,7 @@ func (d desk) topMemory(t *testing.T, id map[string]string) {
 				if name == "full" && real < 40*mega {
 					return fmt.Errorf("the container has %d bytes yet", real)
 				}
-				if diff := said.Value() - real; diff < -2*mega || diff > 2*mega { // it prints whole MiB
+				if diff := reported.Value() - real; diff < -2*mega || diff > 2*mega { // it prints whole MiB
 					return fmt.Errorf("it reports %s, and the kernel %d", f[3], real)
 				}
 				t.Logf("%s has %s, by the kernel %.1f Mi; CPU %s", name, f[3], float64(real)/mega, f[2])
@@ -140,13 +140,13 @@ func (d desk) topNode(t *testing.T) {
 		if err != nil || cpu.IsZero() {
 			return fmt.Errorf("it uses %s of CPUs: %w", f[1], err)
 		}
-		said, err := resource.ParseQuantity(f[3])
+		reported, err := resource.ParseQuantity(f[3])
 		if err != nil {
 			return err
 		}
 		mem := numbers(t, "/proc/meminfo")
 		real := float64(mem["MemTotal:"]-mem["MemFree:"]-mem["Inactive(file):"]) * 1024
-		if diff := math.Abs(said.AsApproximateFloat64() - real); diff > real/5 {
+		if diff := math.Abs(reported.AsApproximateFloat64() - real); diff > real/5 {
 			return fmt.Errorf("it reports %s of memory, and the kernel %.0f", f[3], real)
 		}
 		t.Logf("the node uses %s CPUs and %s of memory, by the kernel %.0f Mi", f[1], f[3], real/(1<<20))

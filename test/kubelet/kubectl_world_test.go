@@ -44,13 +44,13 @@ func (d desk) command(args ...string) *exec.Cmd {
 }
 
 // said is the output and the exit code of a command.
-type said struct {
+type cmdResult struct {
 	out, err string
 	code     int
 }
 
 // with runs kubectl with an input, and returns the result.
-func (d desk) with(in string, args ...string) said {
+func (d desk) with(in string, args ...string) cmdResult {
 	d.t.Helper()
 	cmd := d.command(args...)
 	var out, errOut bytes.Buffer
@@ -60,10 +60,10 @@ func (d desk) with(in string, args ...string) said {
 	}
 	err := cmd.Run()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-		return said{out.String(), errOut.String(), exit.ExitCode()}
+		return cmdResult{out.String(), errOut.String(), exit.ExitCode()}
 	}
 	require.NoError(d.t, err, "kubectl %v", args)
-	return said{out.String(), errOut.String(), 0}
+	return cmdResult{out.String(), errOut.String(), 0}
 }
 
 // ok runs kubectl, which has to be content, and returns its output.
@@ -92,14 +92,14 @@ func (d desk) sleeper(name string, script string) {
 // background starts a kubectl, which is ended with the test.
 func (d desk) background(args ...string) (*exec.Cmd, *output) {
 	d.t.Helper()
-	cmd, said := d.command(args...), new(output)
-	cmd.Stdout, cmd.Stderr = said, said
+	cmd, printed := d.command(args...), new(output)
+	cmd.Stdout, cmd.Stderr = printed, printed
 	require.NoError(d.t, cmd.Start())
 	d.t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait() // returns the error of the kill
 	})
-	return cmd, said
+	return cmd, printed
 }
 
 // each runs a test over each of the transports.
@@ -118,11 +118,11 @@ var forwarding = regexp.MustCompile(`Forwarding from (127\.0\.0\.1:\d+) -> \d+`)
 // forwarded starts a port-forward, and returns where it listens.
 func (d desk) forwarded(pod string, port int) string {
 	d.t.Helper()
-	_, said := d.background("port-forward", "pod/"+pod, "--address=127.0.0.1", fmt.Sprintf(":%d", port))
+	_, printed := d.background("port-forward", "pod/"+pod, "--address=127.0.0.1", fmt.Sprintf(":%d", port))
 	var at []string
 	d.until("the port is forwarded", func() error {
-		if at = forwarding.FindStringSubmatch(said.String()); at == nil {
-			return fmt.Errorf("%q", said)
+		if at = forwarding.FindStringSubmatch(printed.String()); at == nil {
+			return fmt.Errorf("%q", printed)
 		}
 		return nil
 	})
@@ -141,12 +141,12 @@ func echoes(t *testing.T, addr string, connections int) {
 			}
 			defer conn.Close()
 			assert.NoError(t, conn.SetDeadline(time.Now().Add(2*patience)))
-			said := strings.Repeat(fmt.Sprintf("connection %d ", i), 1000)
-			go func() { _, _ = io.WriteString(conn, said) }()
-			got := make([]byte, len(said))
+			printed := strings.Repeat(fmt.Sprintf("connection %d ", i), 1000)
+			go func() { _, _ = io.WriteString(conn, printed) }()
+			got := make([]byte, len(printed))
 			_, err = io.ReadFull(conn, got)
 			assert.NoError(t, err)
-			assert.Equal(t, said, string(got))
+			assert.Equal(t, printed, string(got))
 		})
 	}
 	all.Wait()

@@ -108,12 +108,12 @@ func (w *world) checkOutput(pods map[string]v1.Pod) {
 	require.NoError(t, err)
 	require.Equal(t, network, w.readLog(w.logFile(pods["host"], "main", 0))[0].text)
 
-	var long, said strings.Builder
+	var long, printed strings.Builder
 	n := 0
 	for _, l := range w.readLog(w.logFile(pods["talker"], "main", 0)) {
 		switch {
 		case l.stream == "stderr":
-			said.WriteString(l.text)
+			printed.WriteString(l.text)
 		case n < 3000:
 			require.Equal(t, fmt.Sprintf("line %d", n), l.text)
 			n++
@@ -123,7 +123,7 @@ func (w *world) checkOutput(pods map[string]v1.Pod) {
 	}
 	require.Equal(t, 3000, n)
 	require.Equal(t, strings.Repeat("x", talkLong), long.String())
-	require.Equal(t, "oops", said.String())
+	require.Equal(t, "oops", printed.String())
 
 	// The back-off hides why a container could not be started, the agent's
 	// output does not.
@@ -159,9 +159,9 @@ func (w *world) checkRemoval(pods map[string]v1.Pod) {
 	for _, name := range []string{"polite", "stubborn"} {
 		w.untilGone(pods[name])
 	}
-	said, err := io.ReadAll(log)
+	printed, err := io.ReadAll(log)
 	require.NoError(t, err)
-	lines := parseLog(t, said)
+	lines := parseLog(t, printed)
 	require.Equal(t, "caught TERM", lines[len(lines)-1].text)
 }
 

@@ -59,19 +59,19 @@ func (w *world) printed(pod string) []string {
 	if _, err := os.Stat(path); err != nil {
 		return nil
 	}
-	var said []string
+	var printed []string
 	for _, l := range w.readLog(path) {
-		said = append(said, l.text)
+		printed = append(printed, l.text)
 	}
-	return said
+	return printed
 }
 
 func (w *world) lastPrinted(pod string) string {
-	said := w.printed(pod)
-	if len(said) == 0 {
+	printed := w.printed(pod)
+	if len(printed) == 0 {
 		return ""
 	}
-	return said[len(said)-1]
+	return printed[len(printed)-1]
 }
 
 // A pod waits for a device whose plugin is late, and has it then, and a CPU of its
@@ -120,9 +120,9 @@ func TestIntegrationAPodHasExclusiveCPUsAndDevicesOnContainerd(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 1, own.Size(), list)
 	assert.True(t, own.Intersection(reserved).IsEmpty(), list)
-	said := strings.Join(w.printed("pinned"), "\n")
-	assert.Contains(t, said, "WIDGET=w0")
-	assert.Regexp(t, `crw.* 1, +3 .* /dev/widget`, said, "it is the null device")
+	printed := strings.Join(w.printed("pinned"), "\n")
+	assert.Contains(t, printed, "WIDGET=w0")
+	assert.Regexp(t, `crw.* 1, +3 .* /dev/widget`, printed, "it is the null device")
 	rest = rest.Difference(own)
 	a.eventually("the shared pod leaves that CPU", func() bool { return strings.HasSuffix(w.lastPrinted("shared"), "\t"+rest.String()) })
 

@@ -53,7 +53,7 @@ func sample(f *dto.MetricFamily, labels ...string) (sum float64) {
 }
 
 // metricsTell checks the metrics of two pods, one of which fails.
-func metricsTell(t *testing.T, w *world) {
+func checkMetrics(t *testing.T, w *world) {
 	w.put("web", manifest("web", containers(container("main", untilTerm,
 		"readinessProbe: {exec: {command: [sh, -c, 'exit 0']}, periodSeconds: 1, timeoutSeconds: 20}"))))
 	w.put("once", manifest("once", never, containers(container("main", "exit 3"))))
@@ -114,12 +114,12 @@ func TestMetricsOfProcesses(t *testing.T) {
 		t.Skip("the metrics of the node are read from /proc")
 	}
 	t.Parallel()
-	metricsTell(t, &world{agent: newAgent(t, "process")})
+	checkMetrics(t, &world{agent: newAgent(t, "process")})
 }
 
 func TestIntegrationMetricsOfContainerd(t *testing.T) {
 	t.Parallel()
-	metricsTell(t, onContainerd(t))
+	checkMetrics(t, onContainerd(t))
 }
 
 // pullsAreCounted starts a pod whose image has to be pulled, and scrapes the metrics of

@@ -114,7 +114,7 @@ func probesHaveEffects(t *testing.T, w *world) {
 	require.True(t, *helper.Started)
 	require.GreaterOrEqual(t, gate.ContainerStatuses[0].State.Running.StartedAt.Sub(helper.State.Running.StartedAt.Time), 2*time.Second)
 
-	said := w.out.String()
+	logged := w.out.String()
 	for _, words := range []string{
 		"sick-node                Unhealthy: Liveness probe failed: out of order\n",
 		"hangs-node               Unhealthy: Liveness probe failed: command timed out: \"sleep 4321\" timed out after 1s\n",
@@ -123,9 +123,9 @@ func probesHaveEffects(t *testing.T, w *world) {
 		`unable-node              Unhealthy: Readiness probe errored`,
 		`invalid port number: "missing" is neither a number nor the name of a port of container main`,
 	} {
-		require.Contains(t, said, words)
+		require.Contains(t, logged, words)
 	}
-	require.NotContains(t, said, "unstarted-node           Unhealthy: Readiness")
+	require.NotContains(t, logged, "unstarted-node           Unhealthy: Readiness")
 
 	// Another agent continues where this one stopped (prober-70).
 	require.NoError(t, ready("web", true))

@@ -30,7 +30,7 @@ func TestTheMachineWaitsForASlowAPIServer(t *testing.T) { // sh-12, ns-10
 	t.Parallel()
 	var mu sync.Mutex
 	var slow bool
-	var said []string // of the pod, when the API server has it
+	var statuses []string // of the pod, when the API server has it
 	api := &apitest.Server{}
 	api.Fault = func(c apitest.Call) apitest.Fault {
 		mu.Lock()
@@ -51,7 +51,7 @@ func TestTheMachineWaitsForASlowAPIServer(t *testing.T) { // sh-12, ns-10
 					word += " " + string(c.Status) + " " + c.Reason
 				}
 			}
-			said = append(said, word)
+			statuses = append(statuses, word)
 		}
 	}))
 	t.Cleanup(server.Close)
@@ -78,7 +78,7 @@ func TestTheMachineWaitsForASlowAPIServer(t *testing.T) { // sh-12, ns-10
 		return nil
 	})
 	mu.Lock()
-	slow, said = true, nil
+	slow, statuses = true, nil
 	mu.Unlock()
 	client := http.Client{Timeout: patience}
 	answer, err := client.Do(w.shutdownRequest(http.MethodPost, "?wait=true"))
@@ -90,8 +90,8 @@ func TestTheMachineWaitsForASlowAPIServer(t *testing.T) { // sh-12, ns-10
 	wasShutDown(t, *api.Pod("default", "web"))
 	mu.Lock()
 	defer mu.Unlock()
-	assert.Contains(t, said, "Running False NodeShutdown")
-	assert.True(t, strings.HasPrefix(said[len(said)-1], "Failed "), "%v", said)
+	assert.Contains(t, statuses, "Running False NodeShutdown")
+	assert.True(t, strings.HasPrefix(statuses[len(statuses)-1], "Failed "), "%v", statuses)
 	w.until("the node reports its shutdown", func() error {
 		n, _ := api.Get("nodes", "", "node").(*v1.Node)
 		for _, c := range n.Status.Conditions {

@@ -116,7 +116,7 @@ func TestIntegrationVolumesOnContainerd(t *testing.T) {
 	})
 	put(secret("swordfish"), "secret.yaml") // and then it has it
 
-	said := func() map[string]string {
+	printed := func() map[string]string {
 		last := map[string]string{}
 		pod, ok := w.pods()["volumes"]
 		if !ok {
@@ -136,8 +136,8 @@ func TestIntegrationVolumesOnContainerd(t *testing.T) {
 	until := func(key, pattern string) {
 		t.Helper()
 		w.until(key+" is "+pattern, func() error {
-			if got := said()[key]; !regexp.MustCompile(pattern).MatchString(got) {
-				return fmt.Errorf("%s is %q; all of it: %v", key, got, said())
+			if got := printed()[key]; !regexp.MustCompile(pattern).MatchString(got) {
+				return fmt.Errorf("%s is %q; all of it: %v", key, got, printed())
 			}
 			return nil
 		})
@@ -166,7 +166,7 @@ func TestIntegrationVolumesOnContainerd(t *testing.T) {
 		"read-only":       "^yes$",
 		"mount-read-only": "^yes$",
 	} {
-		assert.Regexp(t, want, said()[key], key)
+		assert.Regexp(t, want, printed()[key], key)
 	}
 	until("now", "^hello swordfish hello hello$")
 	until("csi", "^from the driver$")

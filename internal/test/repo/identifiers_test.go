@@ -16,9 +16,9 @@ import (
 
 // bannedWords are words of which no identifier, file name or shell script is made: theater, and people for programs.
 var bannedWords = []string{
-	"actor", "actors", "anew", "anybody", "believe", "believed", "believes", "everybody", "hog", "hogs", "hurt", "judge", "judged",
-	"judges", "law", "laws", "liar", "nobody", "obey", "obeys", "promise", "promises", "scene", "scenes", "somebody", "speak", "speaks",
-	"story", "stories", "tells", "trial", "trials", "verdict", "verdicts", "whoever", "whom",
+	"actor", "actors", "anew", "anybody", "believe", "believed", "believes", "everybody", "heard", "hog", "hogs", "hurt", "judge", "judged",
+	"judges", "law", "laws", "liar", "nobody", "obey", "obeys", "promise", "promises", "said", "says", "scene", "scenes", "somebody", "speak",
+	"speaks", "story", "stories", "tell", "tells", "told", "trial", "trials", "verdict", "verdicts", "whoever", "whom",
 }
 
 var word = regexp.MustCompile(`[A-Z]+[0-9]*\b|[A-Z]?[a-z]+|[A-Z]+`)

@@ -95,13 +95,13 @@ func TestForwardedPortsReachTheirServer(t *testing.T) {
 			ours, theirs := net.Pipe()
 			ended := make(chan error, 1)
 			go func() { ended <- n.StreamPortForward(n.ctx, sandbox, port, theirs) }()
-			said, err := io.ReadAll(ours)
+			received, err := io.ReadAll(ours)
 			require.NoError(n, err, "it closes the connection")
-			return string(said), <-ended
+			return string(received), <-ended
 		}
-		said, err := forward(5432)
+		received, err := forward(5432)
 		require.NoError(n, err)
-		assert.Equal(n, "port 5432", said)
+		assert.Equal(n, "port 5432", received)
 		_, err = forward(1)
 		hasCode(n.T, codes.Unknown, err)
 		assert.ErrorContains(n, err, "no listener at 1")

@@ -261,18 +261,18 @@ func TestHooksReportPulls(t *testing.T) {
 		f := &fakeService{may: map[string][]string{"img:1": {""}, "img:2": {""}}, takes: time.Second}
 		var mu sync.Mutex
 		var reported []string
-		tell := func(format string, args ...any) {
+		note := func(format string, args ...any) {
 			mu.Lock()
 			defer mu.Unlock()
 			reported = append(reported, fmt.Sprintf(format, args...))
 		}
 		m := newManager(t, images.Config{Service: f, Hooks: images.Hooks{
-			Waiting: func(i images.WaitInfo) { tell("%s of %s waits", i.Image, i.Pod.Name) },
+			Waiting: func(i images.WaitInfo) { note("%s of %s waits", i.Image, i.Pod.Name) },
 			Pulled: func(i images.PullInfo) {
-				tell("%s of %s: waited %v, took %v, %d bytes, err %v", i.Image, i.Pod.Name, i.Waited, i.Took, i.Size, i.Err)
+				note("%s of %s: waited %v, took %v, %d bytes, err %v", i.Image, i.Pod.Name, i.Waited, i.Took, i.Size, i.Err)
 			},
 			Ensured: func(i images.EnsureInfo) {
-				tell("%s %s: present %v, pulled %v, err %v", i.Request.Pod.Name, i.Request.Image, i.Present, i.Pulled, i.Err)
+				note("%s %s: present %v, pulled %v, err %v", i.Request.Pod.Name, i.Request.Image, i.Present, i.Pulled, i.Err)
 			},
 		}})
 		done := make(chan struct{})

@@ -332,7 +332,7 @@ func TestAnExitDuringARotationIsLoggedForDebugging(t *testing.T) {
 	for ends, level := range map[bool]string{true: "level=DEBUG", false: "level=WARN"} {
 		f := newFake(t)
 		require.NoError(t, os.Remove(f.path))
-		said, logWriter := io.Pipe()
+		logReader, logWriter := io.Pipe()
 		r, err := logrotate.New(logrotate.Config{
 			Runtime: ending{f, ends}, MaxSize: 10, Logger: slog.New(slog.NewTextHandler(logWriter, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		})
@@ -340,10 +340,10 @@ func TestAnExitDuringARotationIsLoggedForDebugging(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- r.Run(ctx) }()
-		line, err := bufio.NewReader(said).ReadString('\n')
+		line, err := bufio.NewReader(logReader).ReadString('\n')
 		require.NoError(t, err)
 		assert.Contains(t, line, level)
-		_ = said.Close()
+		_ = logReader.Close()
 		stop()
 		require.NoError(t, <-ended)
 	}

@@ -176,13 +176,13 @@ func checkRest(t testing.TB, s *model) {
 		rounds++ // a container that fails its probe and is not replaced is stopped before its pod
 	}
 	before := cloneStatus(s.status)
-	var said []string
+	var plans []string
 	for {
 		p := checkPlan(t, s)
-		said = append(said, p.String())
+		plans = append(plans, p.String())
 		s.apply(p)
 		if len(p.Remove) == 0 { // strays wait while a pod starts over (rt-40)
-			s.checkCopies(t, said...)
+			s.checkCopies(t, plans...)
 		}
 		waited := s.passProbes()
 		if len(p.Remove) > 0 {
@@ -202,7 +202,7 @@ func checkRest(t testing.TB, s *model) {
 			return
 		}
 		if !p.Empty() {
-			require.Positive(t, rounds, "inv-16: comes to rest\n%+v\n%s", before, strings.Join(said, "\n--\n"))
+			require.Positive(t, rounds, "inv-16: comes to rest\n%+v\n%s", before, strings.Join(plans, "\n--\n"))
 			rounds--
 		}
 	}
@@ -224,7 +224,7 @@ func (s *model) passProbes() (any bool) {
 }
 
 // checkCopies checks that no two instances of one name run.
-func (s *model) checkCopies(t testing.TB, said ...string) {
+func (s *model) checkCopies(t testing.TB, plans ...string) {
 	t.Helper()
 	if s.pod.DeletionTimestamp != nil {
 		return // whose end is not the planner's
@@ -232,7 +232,7 @@ func (s *model) checkCopies(t testing.TB, said ...string) {
 	runs := make(map[string]string)
 	for _, inst := range s.status.Containers {
 		if inst.State == runtime.ContainerRunning {
-			require.Empty(t, runs[inst.Name], "two of %s run\n%s", inst.Name, strings.Join(said, "\n--\n"))
+			require.Empty(t, runs[inst.Name], "two of %s run\n%s", inst.Name, strings.Join(plans, "\n--\n"))
 			runs[inst.Name] = inst.ID
 		}
 	}

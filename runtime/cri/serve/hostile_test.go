@@ -38,11 +38,11 @@ func TestIdleClientsDoNotDelayTheEndOfRun(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- server.Run(ctx) }()
-	for _, said := range []string{"", "PRI * HT", "GET / HTTP/1.1\r\n\r\n"} {
+	for _, sent := range []string{"", "PRI * HT", "GET / HTTP/1.1\r\n\r\n"} {
 		conn, err := net.Dial("unix", socket)
 		require.NoError(t, err)
 		defer conn.Close()
-		_, err = conn.Write([]byte(said))
+		_, err = conn.Write([]byte(sent))
 		require.NoError(t, err)
 	}
 	client := runtimeapi.NewRuntimeServiceClient(connect(t, socket))

@@ -79,10 +79,10 @@ func TestPortForwardCopiesBothWays(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- new(streaming.Client).PortForward(t.Context(), u, 8080, theirs) }()
 	go func() { _, _ = io.WriteString(ours, "you") }()
-	said := make([]byte, 9)
-	_, err := io.ReadFull(ours, said)
+	received := make([]byte, 9)
+	_, err := io.ReadFull(ours, received)
 	require.NoError(t, err)
-	assert.Equal(t, "hello you", string(said))
+	assert.Equal(t, "hello you", string(received))
 	ours.Close()
 	require.NoError(t, <-done)
 }

@@ -105,12 +105,12 @@ func namesOnContainerd(t *testing.T, s *sharedEngine) {
 		st := a.runs()
 		a.waitsForLine("web", "\n"+a.pod.Name+"\n")
 		require.Len(t, st.IPs, 1)
-		said := strings.Split(a.log("web", 0), "\n")
+		lines := strings.Split(a.log("web", 0), "\n")
 		for _, line := range []string{
 			"NAME=" + a.pod.Name, "NAMESPACE=prod", "UID=" + string(a.pod.UID), "IP=" + st.IPs[0], "NODE_IP=192.0.2.99", "LABEL=shop",
 			"BOTH=prod/" + a.pod.Name + " $(NONE) $(NAME)",
 		} {
-			assert.Contains(t, said, line)
+			assert.Contains(t, lines, line)
 		}
 	})
 }

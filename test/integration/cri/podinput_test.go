@@ -83,12 +83,12 @@ func TestIntegrationUserNamespaces(t *testing.T) {
 	pod.Spec.HostUsers = new(false)
 	answer, err := client.Runtime.Status(t.Context(), false)
 	require.NoError(t, err)
-	knows := false
+	supported := false
 	for _, h := range answer.GetRuntimeHandlers() {
-		knows = knows || h.GetName() == "" && h.GetFeatures().GetUserNamespaces()
+		supported = supported || h.GetName() == "" && h.GetFeatures().GetUserNamespaces()
 	}
-	t.Log("user namespaces:", knows)
-	if !knows {
+	t.Log("user namespaces:", supported)
+	if !supported {
 		res, err := rt.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod})
 		require.Error(t, err)
 		assert.Equal(t, "can't set `spec.hostUsers: false`, runtime does not support user namespaces", res.Actions[0].Message)

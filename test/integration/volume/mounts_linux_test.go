@@ -143,10 +143,10 @@ func TestIntegrationMountsAndDevicesOfVolumes(t *testing.T) {
 	device, err := os.Open(raw)
 	require.NoError(t, err)
 	defer device.Close()
-	said := make([]byte, 7)
-	_, err = device.ReadAt(said, 0)
+	got := make([]byte, 7)
+	_, err = device.ReadAt(got, 0)
 	require.NoError(t, err)
-	assert.Equal(t, "written", string(said))
+	assert.Equal(t, "written", string(got))
 	assert.Equal(t, "1\n2775 4321", sh("alone", "grep -c ' /formatted ext4 ' /proc/mounts; stat -c '%a %g' /formatted; echo kept >/formatted/kept"))
 
 	// The same file system again, in the next pod.
