@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	goruntime "runtime"
 	"runtime/metrics"
 	"sync/atomic"
 	"time"
+
+	"github.com/kubeparts/kubeparts/test/internal/labenv"
 )
 
 // usage is the resource usage of the process.
@@ -30,8 +33,8 @@ func measure() usage {
 		at: time.Now(), cpu: processorTime(), heap: samples[2].Value.Uint64(), goroutines: goruntime.NumGoroutine(),
 		memory: samples[0].Value.Uint64() - samples[1].Value.Uint64(),
 	}
-	if anonymous := anonymousMemory(); anonymous > 0 {
-		u.memory = anonymous
+	if anonymous := labenv.AnonymousMemory(os.Getpid()); anonymous > 0 {
+		u.memory = uint64(anonymous)
 	}
 	return u
 }

@@ -3,9 +3,6 @@
 package hollow
 
 import (
-	"bytes"
-	"fmt"
-	"os"
 	"syscall"
 	"time"
 )
@@ -17,18 +14,4 @@ func processorTime() time.Duration {
 		return 0
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-// anonymousMemory returns the memory of this process that no file backs, in bytes; zero if it
-// is not known on this system.
-func anonymousMemory() uint64 {
-	data, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return 0
-	}
-	var kb uint64
-	if _, rest, ok := bytes.Cut(data, []byte("RssAnon:")); ok {
-		_, _ = fmt.Sscan(string(rest), &kb)
-	}
-	return kb * 1024
 }

@@ -16,10 +16,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kubeparts/kubeparts/internal/lab"
 	"github.com/kubeparts/kubeparts/kube/fakenode"
+	"github.com/kubeparts/kubeparts/test/internal/labenv"
 )
 
 // run runs and measures the nodes and writes progress and results to w.
@@ -35,18 +35,13 @@ func run(ctx context.Context, o options, w io.Writer) error {
 
 // onCluster runs the nodes on the cluster of a kubeconfig file.
 func onCluster(ctx context.Context, o options, kubeconfig string, w io.Writer) (err error) {
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	if err != nil {
-		return fmt.Errorf("--kubeconfig: %w", err)
-	}
-	other := rest.CopyConfig(config) // the client that creates the pods is not counted
-	other.QPS = -1
-	api, err := kubernetes.NewForConfig(other)
+	api, config, err := labenv.NewClient(kubeconfig) // the client that creates the pods is not counted
 	if err != nil {
 		return fmt.Errorf("--kubeconfig: %w", err)
 	}
 	calls := new(calls)
 	counted := rest.CopyConfig(config)
+	counted.QPS = 0
 	counted.Wrap(calls.wrap)
 	bare := measure()
 	h, err := newHollow(o, api, counted, w)

@@ -18,6 +18,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/test/internal/labenv"
 )
 
 // An attacked agent serves the kubelet's API to clients with a certificate of its CA.
@@ -78,18 +80,12 @@ func (a *attacked) ask(client *http.Client, path string) (int, string) {
 	return answer.StatusCode, string(body)
 }
 
-// memory is the anonymous memory of the agent, in KiB.
-func (a *attacked) memory() (kib int) {
+// memory returns the anonymous memory of the agent, in KiB.
+func (a *attacked) memory() int {
 	a.t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", a.cmd.Process.Pid))
-	require.NoError(a.t, err)
-	for line := range strings.Lines(string(text)) {
-		if n, _ := fmt.Sscanf(line, "RssAnon: %d", &kib); n == 1 {
-			return kib
-		}
-	}
-	a.t.Fatal("there is no RssAnon")
-	return 0
+	bytes := labenv.AnonymousMemory(a.cmd.Process.Pid)
+	require.Positive(a.t, bytes)
+	return int(bytes >> 10)
 }
 
 // Unauthorized clients are refused, and no path leads out of the roots.

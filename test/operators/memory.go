@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/kubeparts/kubeparts/test/internal/labenv"
 )
 
 // sampleMemory observes the children of a process with the given program names until stop is
@@ -45,21 +47,10 @@ func anonymous(parent int, names []string) int64 {
 			command, _ := os.ReadFile(filepath.Join("/proc", pid, "cmdline"))
 			program, _, _ := strings.Cut(string(command), "\x00")
 			if slices.Contains(names, filepath.Base(program)) {
-				sum += anonymousOf(pid)
+				id, _ := strconv.Atoi(pid)
+				sum += labenv.AnonymousMemory(id)
 			}
 		}
 	}
 	return sum
-}
-
-// anonymousOf returns the anonymous memory of a process, 0 if it has exited.
-func anonymousOf(pid string) int64 {
-	status, _ := os.ReadFile(filepath.Join("/proc", pid, "status"))
-	for line := range strings.Lines(string(status)) {
-		if value, ok := strings.CutPrefix(line, "RssAnon:"); ok {
-			kB, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
-			return kB * 1024
-		}
-	}
-	return 0
 }

@@ -45,3 +45,13 @@ func Load() float64 {
 	n, _ := strconv.ParseFloat(first, 64)
 	return n
 }
+
+// AnonymousMemory returns the memory of a process that no file backs, in bytes; 0 if it has exited or the system
+// has no /proc.
+func AnonymousMemory(pid int) int64 {
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	_, rest, _ := strings.Cut(string(status), "\nRssAnon:")
+	line, _, _ := strings.Cut(rest, " kB")
+	kB, _ := strconv.ParseInt(strings.TrimSpace(line), 10, 64)
+	return kB << 10
+}

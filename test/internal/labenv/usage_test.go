@@ -1,6 +1,7 @@
 package labenv
 
 import (
+	"os"
 	"testing"
 	"time"
 
@@ -16,4 +17,11 @@ func TestCPUTime(t *testing.T) {
 	assert.ErrorContains(t, err, "is not a line of /proc/PID/stat")
 	_, err = parseCPUTime("7 (a) S 1 7 7 0 -1 4194560 1 0 0 0 x 45 0\n")
 	assert.Error(t, err)
+}
+
+func TestAnonymousMemory(t *testing.T) {
+	if _, err := os.Stat("/proc/self/status"); err == nil {
+		assert.Greater(t, AnonymousMemory(os.Getpid()), int64(1<<20))
+	}
+	assert.Zero(t, AnonymousMemory(-1))
 }
