@@ -73,7 +73,7 @@ var hostile = timeline.Timeline{Marks: []timeline.Mark{
 	{At: at(1), Pod: `"/><script>alert(1)</script>`, Container: "]]>\x1b[31mred\x00\n\u202egnirts", Kind: timeline.Running},
 	{At: at(2), Pod: strings.Repeat("very-long-namespace", 20) + "/the-end", Kind: "</title>", Text: "\xff\xfe"},
 	{At: at(2), Pod: strings.Repeat("very-long-namespace", 20) + "/the-end", Kind: timeline.Phase, Text: "Running" + strings.Repeat("!", 1000)},
-	{At: at(3), Container: "without a pod", Kind: timeline.Waiting, Text: `'"<>&`},
+	{At: at(3), Container: "of nobody", Kind: timeline.Waiting, Text: `'"<>&`},
 	{At: at(9), Kind: timeline.Note, Text: "line\nbreak"},
 }}
 
