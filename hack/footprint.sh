@@ -125,7 +125,7 @@ running() {
 	n=$(curl -sf --max-time 20 "$url/pods" | grep -c '"phase": "Running"' || true)
 	[ "$n" -ge "$1" ]
 }
-says_address() { url=$(grep -oE 'http://[0-9.:]+/ shows' "$work/agent.log" | head -1 | sed 's|/ shows||'); [ -n "$url" ]; }
+has_address() { url=$(grep -oE 'http://[0-9.:]+/ shows' "$work/agent.log" | head -1 | sed 's|/ shows||'); [ -n "$url" ]; }
 
 # with N RUNTIME starts an agent with that many pods, and watches it.
 with() {
@@ -152,7 +152,7 @@ END
 	say "$n pods on $on: starting"
 	"$work/agent" --runtime="$socket" --manifests="$dir/manifests" --root="$dir/root" --listen=127.0.0.1:0 --stop-pods >"$work/agent.log" 2>&1 &
 	agent=$!
-	patiently "the agent serves" 60 says_address
+	patiently "the agent serves" 60 has_address
 	patiently "$n pods run" 300 running "$n"
 	say "$n pods on $on: all run; settling for $settle s, then watching for $window s"
 	sleep "$settle"
