@@ -17,6 +17,12 @@ func (r SyncResult) Err() error {
 	return errors.Join(errs...)
 }
 
+// Postponed reports whether the action was not attempted, since the back-off of the container's restarts or of the
+// pulls of its image has not ended.
+func (a Action) Postponed() bool {
+	return a.Err != nil && (a.Reason == "CrashLoopBackOff" || a.Reason == "ImagePullBackOff")
+}
+
 // An ActionError is the error of a failed action; it unwraps to Action.Err.
 type ActionError struct {
 	Action Action

@@ -73,3 +73,11 @@ func TestActionsHaveTheNamesOfTheKubelet(t *testing.T) {
 		assert.Equal(t, want, string(kind))
 	}
 }
+
+func TestPostponedActionsAreThoseInBackOff(t *testing.T) {
+	failed := errors.New("no")
+	for reason, want := range map[string]bool{"CrashLoopBackOff": true, "ImagePullBackOff": true, "ErrImagePull": false, "": false} {
+		assert.Equal(t, want, runtime.Action{Kind: runtime.StartContainer, Err: failed, Reason: reason}.Postponed(), reason)
+	}
+	assert.False(t, runtime.Action{Reason: "CrashLoopBackOff"}.Postponed(), "it did not fail")
+}

@@ -234,6 +234,8 @@ func TestAnUnhealthyDeviceIsNotGivenOut(t *testing.T) {
 	p.Set(devicetest.Ill("0"), devicetest.Device("1"))
 	d.has(widget, 2, 1)
 	<-changed
+	well, ill := d.DeviceCounts()
+	assert.Equal(t, []map[string]int{{widget: 1}, {widget: 1}}, []map[string]int{well, ill})
 	require.NoError(t, d.allocate(pod("a", 1)))
 	assert.Equal(t, []string{"1"}, d.ids("a", "c0"))
 	health := func(is v1.ResourceHealthStatus) map[string][]v1.ResourceStatus { // dev-13

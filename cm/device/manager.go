@@ -357,6 +357,21 @@ func (m *Manager) Capacity() (capacity, allocatable v1.ResourceList, gone []stri
 	return capacity, allocatable, gone
 }
 
+// DeviceCounts returns the number of healthy and of unhealthy devices by resource, without resources that are only in
+// the checkpoint. Both maps have the same keys.
+func (m *Manager) DeviceCounts() (healthy, unhealthy map[string]int) {
+	healthy, unhealthy = map[string]int{}, map[string]int{}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for name, r := range m.ledger.resources {
+		if r.plugin != nil || !r.since.IsZero() {
+			healthy[name] = r.healthy()
+			unhealthy[name] = len(r.devices) - healthy[name]
+		}
+	}
+	return healthy, unhealthy
+}
+
 // Manages reports whether a resource is one of a plugin, also of one that has not registered
 // again since the start and has not expired.
 func (m *Manager) Manages(resource string) bool {

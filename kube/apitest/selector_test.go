@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/restmapper"
 
 	"github.com/kubeparts/kubeparts/kube/apitest"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 func labeled(name, app string) *v1.Pod {
@@ -121,7 +122,7 @@ func TestResourcesAreDiscovered(t *testing.T) {
 	assert.Len(t, list.Groups, 22, "the core group among them")
 	v, err := d.ServerVersion()
 	require.NoError(t, err)
-	assert.Equal(t, "v1.37.0-apitest", v.GitVersion)
+	assert.Equal(t, "v"+runtime.KubernetesMajorMinor+".0-apitest", v.GitVersion)
 }
 
 func TestFieldsOfEventsHaveTheNamesOfTheirGroup(t *testing.T) {

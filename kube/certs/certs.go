@@ -52,6 +52,10 @@ type Config struct {
 	// file. If it is false, only certificates in Dir are renewed.
 	Rotate bool
 
+	// KeyAlgorithm is the algorithm of the keys of requests. A certificate in use is not
+	// replaced because of it. Empty: ECDSAP256.
+	KeyAlgorithm KeyAlgorithm
+
 	// Lifetime is the requested lifetime; the signer may issue a shorter one. Zero: the
 	// default of the signer.
 	Lifetime time.Duration
@@ -77,6 +81,9 @@ func (c *Config) check() error {
 	}
 	if c.Dir == "" {
 		return errors.New("certs: Config.Dir is empty")
+	}
+	if _, err := c.KeyAlgorithm.generator(); err != nil {
+		return fmt.Errorf("certs: Config.KeyAlgorithm: %w", err)
 	}
 	if c.ApprovalTimeout == 0 {
 		c.ApprovalTimeout = 15 * time.Minute
@@ -132,25 +139,33 @@ func usable(pair tls.Certificate, nodeName string, now time.Time) error {
 	return nil
 }
 
-// loadOrGenerateKey returns the key in a file, which it creates if there is no valid one:
+// loadOrGenerateKey returns the key in a file, which it creates if there is no valid one of the algorithm:
 // after a restart the pending request is continued with the same key.
-func loadOrGenerateKey(file string) (key crypto.Signer, pem []byte, err error) {
-	pem, _, err = keyutil.LoadOrGenerateKeyFile(file)
-	if err != nil {
+func loadOrGenerateKey(file string, algorithm KeyAlgorithm) (key crypto.Signer, pem []byte, err error) {
+	if pem, err = os.ReadFile(file); err == nil {
+		if parsed, err := keyutil.ParsePrivateKeyPEM(pem); err == nil {
+			if key, ok := parsed.(crypto.Signer); ok && algorithm.accepts(key) {
+				return key, pem, nil
+			}
+		}
+	}
+	if !errors.Is(err, os.ErrNotExist) {
 		if err = os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, nil, fmt.Errorf("certs: key: %w", err)
 		}
-		if pem, _, err = keyutil.LoadOrGenerateKeyFile(file); err != nil {
-			return nil, nil, fmt.Errorf("certs: key: %w", err)
-		}
 	}
-	parsed, err := keyutil.ParsePrivateKeyPEM(pem)
+	generate, err := algorithm.generator()
+	if err == nil {
+		key, err = generate()
+	}
+	if err == nil {
+		pem, err = keyutil.MarshalPrivateKeyToPEM(key)
+	}
+	if err == nil {
+		err = keyutil.WriteKey(file, pem)
+	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("certs: key %s: %w", file, err)
-	}
-	key, ok := parsed.(crypto.Signer)
-	if !ok {
-		return nil, nil, fmt.Errorf("certs: key %s: %T is not a signing key", file, parsed)
+		return nil, nil, fmt.Errorf("certs: key: %w", err)
 	}
 	return key, pem, nil
 }

@@ -56,7 +56,7 @@ func untilOutdated(ctx context.Context, outdated func() bool) (out context.Conte
 // errOutdated. It is not called concurrently.
 func request(ctx context.Context, cfg Config, r certificateRequest, client kubernetes.Interface, outdated func() bool) (*tls.Certificate, error) {
 	keyFile := filepath.Join(cfg.Dir, r.prefix+".key.tmp")
-	key, keyPEM, err := loadOrGenerateKey(keyFile)
+	key, keyPEM, err := loadOrGenerateKey(keyFile, cfg.KeyAlgorithm)
 	if err != nil {
 		return nil, err
 	}

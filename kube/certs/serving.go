@@ -51,6 +51,10 @@ type ServingConfig struct {
 	// its addresses.
 	AllowDNSOnly bool
 
+	// KeyAlgorithm is the algorithm of the keys of requests. A certificate in use is not
+	// replaced because of it. Empty: ECDSAP256.
+	KeyAlgorithm KeyAlgorithm
+
 	// Lifetime is the requested lifetime; the signer may issue a shorter one. Zero: the
 	// default of the signer.
 	Lifetime time.Duration
@@ -89,7 +93,7 @@ func NewServing(cfg ServingConfig) (*Serving, error) {
 	case cfg.Addresses == nil:
 		return nil, errors.New("certs: ServingConfig.Addresses is nil")
 	}
-	files := Config{NodeName: cfg.NodeName, Dir: cfg.Dir, Lifetime: cfg.Lifetime, ApprovalTimeout: cfg.ApprovalTimeout, Logger: cfg.Logger}
+	files := Config{NodeName: cfg.NodeName, Dir: cfg.Dir, KeyAlgorithm: cfg.KeyAlgorithm, Lifetime: cfg.Lifetime, ApprovalTimeout: cfg.ApprovalTimeout, Logger: cfg.Logger}
 	if err := files.check(); err != nil {
 		return nil, err
 	}

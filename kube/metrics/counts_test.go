@@ -1,6 +1,9 @@
 package metrics_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -8,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/kube/metrics"
+	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -106,6 +110,16 @@ func TestMetricsOfHooks(t *testing.T) {
 				`kubelet_running_containers{container_state="running"} 1`, `kubelet_running_containers{container_state="unknown"} 0`,
 			},
 		},
+		"kubelet_sync_result_errors_total": { // without the postponed one
+			metrics.Path, []string{`kubelet_sync_result_errors_total{action="CreatePodSandbox"} 1`, `kubelet_sync_result_errors_total{action="StartContainer"} 1`},
+		},
+		"kubelet_pod_worker_errors_total": {metrics.Path, []string{`kubelet_pod_worker_errors_total{operation_type="terminating"} 1`}},
+		"kubelet_device_plugin_devices": {
+			metrics.Path, []string{
+				`kubelet_device_plugin_devices{health_state="healthy",resource_name="vendor/gpu"} 3`,
+				`kubelet_device_plugin_devices{health_state="unhealthy",resource_name="vendor/gpu"} 1`,
+			},
+		},
 		"kubelet_mirror_pods":         {metrics.Path, []string{"kubelet_mirror_pods 1"}},
 		"kubelet_pod_pending_resizes": {metrics.Path, []string{`kubelet_pod_pending_resizes{priority_bucket="normal",reason="deferred"} 1`}},
 		"kubelet_pod_deferred_resize_duration_seconds_count": {metrics.Path, []string{
@@ -158,4 +172,31 @@ func TestReasonsOfRejectedPodsAreBounded(t *testing.T) {
 		`kubelet_admission_rejections_total{reason="NodeAffinity"} 1`, `kubelet_admission_rejections_total{reason="Other"} 2`,
 		`kubelet_admission_rejections_total{reason="OutOfExtendedResources"} 2`, `kubelet_admission_rejections_total{reason="OutOfcpu"} 1`,
 	}, w.lines(t, metrics.Path, "kubelet_admission_rejections_total"))
+}
+
+// A pod that only waits for the end of a back-off, or whose sync was canceled, has not failed.
+func TestFailedSyncsAreCountedWithoutBackOffs(t *testing.T) {
+	backOff := runtime.Action{Kind: runtime.StartContainer, Target: "a", Err: errBroken, Reason: "CrashLoopBackOff"}
+	pull := runtime.Action{Kind: runtime.StartContainer, Target: "b", Err: errBroken, Reason: "ImagePullBackOff"}
+	failed := runtime.Action{Kind: runtime.StartContainer, Target: "c", Err: errBroken, Reason: "RunContainerError"}
+	for name, tc := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"none":                   {nil, false},
+		"another error":          {errBroken, true},
+		"a wrapped error":        {fmt.Errorf("pipeline: %w", errBroken), true},
+		"canceled":               {errors.Join(context.Canceled, errBroken), false},
+		"back-offs":              {runtime.SyncResult{Actions: []runtime.Action{backOff, pull}}.Err(), false},
+		"wrapped back-offs":      {fmt.Errorf("pipeline: %w", runtime.SyncResult{Actions: []runtime.Action{backOff}}.Err()), false},
+		"a back-off and another": {runtime.SyncResult{Actions: []runtime.Action{backOff, failed}}.Err(), true},
+	} {
+		w := newWorld(t)
+		w.PodWorker().Synced(podworker.SyncInfo{Pod: web(), State: podworker.Syncing, Err: tc.err})
+		var want []string
+		if tc.want {
+			want = []string{`kubelet_pod_worker_errors_total{operation_type="sync"} 1`}
+		}
+		assert.Equal(t, want, w.lines(t, metrics.Path, "kubelet_pod_worker_errors_total"), name)
+	}
 }

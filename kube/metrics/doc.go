@@ -46,8 +46,8 @@
 //     container_scrape_error; the kubelet logs them. The descriptors are read at the first
 //     scrape instead of at the start.
 //   - kubelet_pleg_discard_events is always 0: no event is dropped.
-//   - operation_type of kubelet_pod_worker_duration_seconds is create, sync, terminate or
-//     cleanup; the kubelet's update is a sync.
+//   - operation_type of kubelet_pod_worker_duration_seconds and of
+//     kubelet_pod_worker_errors_total is never update: the kubelet's update is a sync.
 //   - prober_probe_total does not count attempts that could not be made (rule prober-26).
 //   - Help texts differ.
 //

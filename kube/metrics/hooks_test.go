@@ -47,6 +47,7 @@ func (w world) live(t testing.TB) world {
 	g.Relisted(pleg.RelistInfo{Err: errBroken})
 	g.Inspected(pleg.InspectInfo{Duration: second})
 	w.PodWorker().Synced(podworker.SyncInfo{Pod: pod, State: podworker.Syncing, First: true, Duration: second})
+	w.PodWorker().Synced(podworker.SyncInfo{Pod: pod, State: podworker.Terminating, Err: errBroken})
 	w.PodWorker().Preempted(nil, "", "OutOfcpu")
 	w.PodWorker().Orphan(nil)
 	w.PodWorker().Restarted(pod)

@@ -1,6 +1,9 @@
 package metrics
 
 import (
+	"context"
+	"errors"
+	"slices"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,6 +18,7 @@ import (
 
 type workerMetrics struct {
 	duration    *prometheus.HistogramVec
+	failures    *prometheus.CounterVec
 	start       prometheus.Observer
 	containers  prometheus.Observer
 	preemptions *prometheus.CounterVec
@@ -27,6 +31,7 @@ type workerMetrics struct {
 func (w *workerMetrics) declare(s *family.Set) {
 	const worked = "podworker.Hooks.Synced"
 	w.duration = s.Histograms(worked, "kubelet_pod_worker_duration_seconds", "Duration of a sync of a pod, by type of operation.", quick, "operation_type")
+	w.failures = s.Counters(worked, "kubelet_pod_worker_errors_total", "Failed syncs of pods, without those that only a back-off postponed, by type of operation.", "operation_type")
 	w.start = s.Histogram(worked, "kubelet_pod_worker_start_duration_seconds", "Duration from the first observation of a pod until its first sync.", quick)
 	w.containers = s.Histogram(worked, "kubelet_containers_per_pod_count", "Number of containers of new pods.", exponential(1, 2, 5))
 	w.preemptions = s.Counters("podworker.Hooks.Preempted", "kubelet_preemptions", "Preempted pods, by the resource that was insufficient.", "preemption_signal")
@@ -36,11 +41,11 @@ func (w *workerMetrics) declare(s *family.Set) {
 	w.steps = s.Histograms("pipeline.Hooks.Stepped", "kubeparts_pod_step_duration_seconds", "Duration of one step of a sync.", quick, "step")
 }
 
-// operation returns the operation_type of a sync.
+// operation returns the operation_type of a sync since 1.38.
 func operation(i podworker.SyncInfo) string {
 	switch {
 	case i.State == podworker.Terminating:
-		return "kill"
+		return "terminating"
 	case i.State == podworker.Cleaning:
 		return "terminated"
 	case i.First:
@@ -50,12 +55,42 @@ func operation(i podworker.SyncInfo) string {
 	}
 }
 
+// operationOfDuration returns the operation_type of the duration of a sync: before 1.38 that of a termination was kill.
+func operationOfDuration(i podworker.SyncInfo) string {
+	if i.State == podworker.Terminating && runtime.KubernetesMinor < 38 {
+		return "kill"
+	}
+	return operation(i)
+}
+
+// failed reports whether a sync failed. Canceled ones have not, nor have those with actions that a back-off postponed
+// and no other failure.
+func failed(err error) bool {
+	return !errors.Is(err, context.Canceled) && hasFailure(err)
+}
+
+func hasFailure(err error) bool {
+	switch e := err.(type) {
+	case nil:
+		return false
+	case *runtime.ActionError:
+		return !e.Action.Postponed()
+	case interface{ Unwrap() []error }:
+		return slices.ContainsFunc(e.Unwrap(), hasFailure)
+	}
+	inner := errors.Unwrap(err)
+	return inner == nil || hasFailure(inner)
+}
+
 // PodWorker returns the hooks of podworker.Workers and of a Loop.
 func (m *Metrics) PodWorker() podworker.Hooks {
 	w := &m.worker
 	return podworker.Hooks{
 		Synced: func(i podworker.SyncInfo) {
-			w.duration.WithLabelValues(operation(i)).Observe(i.Duration.Seconds())
+			w.duration.WithLabelValues(operationOfDuration(i)).Observe(i.Duration.Seconds())
+			if failed(i.Err) {
+				w.failures.WithLabelValues(operation(i)).Inc()
+			}
 			if i.First && i.Pod != nil {
 				w.start.Observe(i.SinceAdded.Seconds())
 				w.containers.Observe(float64(len(i.Pod.Spec.Containers)))

@@ -39,6 +39,11 @@ type Sources struct {
 		VolumeCounts() (desired, actual map[string]int)
 	}
 
+	// Devices has the number of devices of plugins by resource: *device.Manager.
+	Devices interface {
+		DeviceCounts() (healthy, unhealthy map[string]int)
+	}
+
 	// Claims has the number of prepared resource claims, in total and by driver: *dra.Manager.
 	Claims interface {
 		InUse() (all int, byDriver map[string]int)

@@ -78,5 +78,9 @@ func (parts) VolumeCounts() (desired, actual map[string]int) {
 	return map[string]int{"kubernetes.io/secret": 3}, map[string]int{"kubernetes.io/secret": 2}
 }
 
+func (parts) DeviceCounts() (healthy, unhealthy map[string]int) {
+	return map[string]int{"vendor/gpu": 3}, map[string]int{"vendor/gpu": 1}
+}
+
 func (parts) InUse() (int, map[string]int)    { return 2, map[string]int{"gpu.example.com": 2} }
 func (parts) ProtectedMemory() (int64, int64) { return 1 << 30, 1 << 20 }

@@ -20,6 +20,7 @@ type stateMetrics struct {
 	desired, active, mirrors, working *prometheus.Desc
 	ephemeral, pending, inProgress    *prometheus.Desc
 	volumes, claims, certificates     *prometheus.Desc
+	devices                           *prometheus.Desc
 	memoryMin, memoryLow              *prometheus.Desc
 	cgroupVersion                     *prometheus.Desc
 	serverTTL, clientTTL              *prometheus.Desc
@@ -39,6 +40,7 @@ func (d *stateMetrics) declare(s *family.Set) {
 	d.pending = gauge("Allocation", "kubelet_pod_pending_resizes", "Pending resizes, by reason and by priority of the pod.", "reason", "priority_bucket")
 	d.inProgress = gauge("Allocation", "kubelet_pod_in_progress_resizes", "Allocated resizes that are not actuated yet.")
 	d.volumes = gauge("Volumes", "volume_manager_total_volumes", "Desired and mounted volumes.", "plugin_name", "state")
+	d.devices = gauge("Devices", "kubelet_device_plugin_devices", "Devices of plugins, by resource and health.", "resource_name", "health_state")
 	d.claims = gauge("Claims", "dra_resource_claims_in_use", "Prepared resource claims by driver; <any> counts each once.", "driver_name")
 	d.certificates = gauge("PodCertificates", "kubelet_podcertificate_states", "podCertificate sources of volumes, by signer and state.", "signer_name", "state")
 	d.memoryMin = gauge("Cgroups", "kubelet_memory_qos_node_memory_min_bytes", "Requested memory of Guaranteed pods, which the kernel does not reclaim (memory.min).")
@@ -69,6 +71,13 @@ func (m *Metrics) collectState(ctx context.Context, s *Sources, out sink) {
 		for plugin, n := range desired {
 			out.gauge(d.volumes, float64(n), plugin, "desired_state_of_world")
 			out.gauge(d.volumes, float64(actual[plugin]), plugin, "actual_state_of_world")
+		}
+	}
+	if s.Devices != nil {
+		healthy, unhealthy := s.Devices.DeviceCounts()
+		for resource, n := range healthy {
+			out.gauge(d.devices, float64(n), resource, "healthy")
+			out.gauge(d.devices, float64(unhealthy[resource]), resource, "unhealthy")
 		}
 	}
 	if s.Claims != nil {

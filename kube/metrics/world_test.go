@@ -171,7 +171,7 @@ func (w world) known() world {
 			UID: "u1", Sandboxes: []runtime.Sandbox{{ID: "s", State: runtime.SandboxReady}},
 			Containers: []runtime.Container{{ID: "containerd://new", Name: "nginx", State: runtime.ContainerRunning}, {ID: "containerd://old", Name: "nginx", State: runtime.ContainerExited}},
 		}},
-		Allocation: parts{}, PodCertificates: parts{}, Volumes: parts{}, Claims: parts{}, Cgroups: parts{}, Stats: w.stats,
+		Allocation: parts{}, PodCertificates: parts{}, Volumes: parts{}, Devices: parts{}, Claims: parts{}, Cgroups: parts{}, Stats: w.stats,
 		Machine:       metrics.Machine{CPUs: 8, Cores: 4, Sockets: 1, Memory: 1 << 30, Swap: 1, MachineID: "m", SystemUUID: "s", BootID: "b", CgroupVersion: 2},
 		Root:          machine(),
 		ServerExpires: func() time.Time { return time.Now().Add(time.Hour) },

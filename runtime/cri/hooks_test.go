@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 func TestHTTPHooks(t *testing.T) {
@@ -47,7 +49,7 @@ func TestHTTPHooks(t *testing.T) {
 	assert.Equal(t, "/bye?a=1", got.URL.String())
 	assert.Equal(t, "shop", got.Host)
 	assert.Equal(t, "secret", got.Header.Get("Authorization"))
-	assert.Equal(t, "kube-lifecycle/1.37", got.UserAgent())
+	assert.Equal(t, "kube-lifecycle/"+runtime.KubernetesMajorMinor, got.UserAgent())
 
 	require.NoError(t, ask(v1.HTTPGetAction{Scheme: v1.URISchemeHTTPS, Port: intstr.FromInt32(port(secure))}), "the certificate is not verified (rt-100)")
 	assert.NotNil(t, got.TLS)

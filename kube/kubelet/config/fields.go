@@ -1,5 +1,11 @@
 package config
 
+import (
+	"strings"
+
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
 // An effect is what package kubelet does with a field of a KubeletConfiguration.
 type effect int
 
@@ -20,14 +26,16 @@ type field struct {
 	accepted  string // the value, in YAML, that is neither warned about nor refused
 	separator string // between the names and values of a flag that is a map; empty: "="
 
+	since int // the minor version of Kubernetes that adds the field; 0: the type of any has it
+
 	confidential bool // the value, or a part of it, may be a credential
 }
 
-// fields yields every field of a KubeletConfiguration.
+// fields yields every field of a KubeletConfiguration of this minor version.
 func fields(yield func(field) bool) {
 	for _, g := range groups {
 		for _, f := range g.fields {
-			if !yield(f) {
+			if f.since <= runtime.KubernetesMinor && !yield(f) {
 				return
 			}
 		}
@@ -97,6 +105,7 @@ var groups = []group{
 		{name: "nodeStatusMaxImages", doc: "number of images in the node status; -1: all", def: "50", flag: "node-status-max-images"},
 		{name: "nodeLeaseDurationSeconds", doc: "duration of the node lease", def: "40"},
 		{name: "rotateCertificates", doc: "renew every client certificate of --kubeconfig: an embedded one is copied to kubelet-client-current.pem in --cert-dir and replaced at once; false: only one in --cert-dir", def: "false", flag: "rotate-certificates"},
+		{name: "clientCertificateKeyAlgorithm", doc: "algorithm of the keys of requested client certificates, with rotateCertificates: " + strings.Join(keyAlgorithms, ", ") + "; a certificate in use is not replaced", def: "ECDSA-P256", since: 38},
 		{name: "kubeAPIQPS", doc: "requests per second to the API server", def: "50", flag: "kube-api-qps"},
 		{name: "kubeAPIBurst", doc: "requests to the API server at the same time; by default 300, where the kubelet has 100, so that a node that reconnects is not delayed", flag: "kube-api-burst", reported: "300"},
 		{name: "eventRecordQPS", doc: "events per second", def: "50", flag: "event-qps"},
@@ -117,6 +126,7 @@ var groups = []group{
 		{name: "tlsCertFile", doc: "serving certificate, reloaded if it changes; by default a self-signed one is created", flag: "tls-cert-file"},
 		{name: "tlsPrivateKeyFile", doc: "key of tlsCertFile", flag: "tls-private-key-file"},
 		{name: "serverTLSBootstrap", doc: "request the serving certificate from the cluster, where it must be approved", flag: "rotate-server-certificates"},
+		{name: "serverCertificateKeyAlgorithm", doc: "algorithm of the keys of requested serving certificates, with serverTLSBootstrap: " + strings.Join(keyAlgorithms, ", ") + "; a certificate in use is not replaced", def: "ECDSA-P256", since: 38},
 		{name: "tlsMinVersion", doc: "minimum version of TLS: VersionTLS12 or VersionTLS13; VersionTLS10 and VersionTLS11 cause a warning; by default VersionTLS12", flag: "tls-min-version"},
 		{name: "tlsCipherSuites", doc: "cipher suites up to TLS 1.2, insecure ones cause a warning; by default those of Go", flag: "tls-cipher-suites"},
 		{name: "tlsCurvePreferences", doc: "IDs of key exchanges; by default those of Go"},

@@ -23,10 +23,6 @@ import (
 
 var update = flag.Bool("update", false, "rewrite docs/configuration.md")
 
-// laterFields are the fields of the next minor version of Kubernetes that this package does not describe
-// yet; docs/kubernetes-1.38.md has their state.
-var laterFields = []string{"clientCertificateKeyAlgorithm", "serverCertificateKeyAlgorithm"}
-
 // The type is walked, so that a field that a new release of Kubernetes adds is missed.
 func TestEachFieldOfAKubeletConfigurationIsDescribed(t *testing.T) {
 	all := map[string]bool{}
@@ -41,7 +37,7 @@ func TestEachFieldOfAKubeletConfigurationIsDescribed(t *testing.T) {
 		}
 		for f := range of.Fields() {
 			name := prefix + jsonName(f)
-			if all[name] || f.Anonymous || slices.Contains(laterFields, name) {
+			if all[name] || f.Anonymous {
 				delete(all, name)
 				continue
 			}
@@ -63,7 +59,7 @@ func TestEachFieldOfAKubeletConfigurationIsDescribed(t *testing.T) {
 // Each honored field is read by package kubelet or its command; defaults and accepted
 // values are values of the field.
 func TestTheDescriptionsAreTrue(t *testing.T) {
-	source := sourceOf(t, "gates.go", filepath.Join("..", "*.go"), filepath.Join("..", "internal", "*", "*.go"), filepath.Join("..", "..", "..", "examples", "kubelet", "*.go"))
+	source := sourceOf(t, "gates.go", "keyalgorithms.go", filepath.Join("..", "*.go"), filepath.Join("..", "internal", "*", "*.go"), filepath.Join("..", "..", "..", "examples", "kubelet", "*.go"))
 	for f := range fields {
 		var cfg kubeletconfig.KubeletConfiguration
 		value, ok := f.value(&cfg, true)
@@ -125,6 +121,9 @@ func TestTheDocumentIsMadeFromTheTables(t *testing.T) {
 			text := marks[f.effect] + f.doc
 			if f.accepted != "" {
 				text += fmt.Sprintf(" (`%s` is accepted)", f.accepted)
+			}
+			if f.since > 0 {
+				text += fmt.Sprintf(" (since Kubernetes 1.%d)", f.since)
 			}
 			flag := ""
 			if f.flag != "" {

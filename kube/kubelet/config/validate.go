@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 	"unicode"
 
@@ -115,14 +116,30 @@ func (v validation) nodeRules() []rule {
 // previousMinor is the only value of showHiddenMetricsForVersion.
 var previousMinor = "1." + strconv.Itoa(runtime.KubernetesMinor-1)
 
+// keyAlgorithms are the values of clientCertificateKeyAlgorithm and serverCertificateKeyAlgorithm.
+var keyAlgorithms = []string{"ECDSA-P256", "ECDSA-P384", "RSA-2048", "RSA-3072", "RSA-4096", "ML-DSA-44", "ML-DSA-65", "ML-DSA-87"}
+
+// unsupported returns the rule that a key algorithm is one of these. Empty: the default.
+func unsupported(algorithm, name string) rule {
+	return when(algorithm != "" && !slices.Contains(keyAlgorithms, algorithm), "%s %q is not a supported algorithm", name, algorithm)
+}
+
+// beforeTLS13 are the values of tlsMinVersion that permit a version without ML-DSA.
+var beforeTLS13 = []string{"", "VersionTLS10", "VersionTLS11", "VersionTLS12"}
+
 func (v validation) serverRules() []rule {
 	k := v.k
 	logHandler := *k.EnableSystemLogHandler
+	client, server := KeyAlgorithms(k)
 	logQuery := k.EnableSystemLogQuery != nil && *k.EnableSystemLogQuery
 	rules := []rule{
 		port(k.Port, 1, "port"),
 		port(k.ReadOnlyPort, 0, "readOnlyPort"),
 		when(k.ServerTLSBootstrap && !v.gate("RotateKubeletServerCertificate"), "serverTLSBootstrap %v requires feature gate RotateKubeletServerCertificate", k.ServerTLSBootstrap),
+		unsupported(client, "clientCertificateKeyAlgorithm"),
+		unsupported(server, "serverCertificateKeyAlgorithm"),
+		when(strings.HasPrefix(server, "ML-DSA-") && slices.Contains(beforeTLS13, k.TLSMinVersion),
+			"tlsMinVersion %q is incompatible with serverCertificateKeyAlgorithm %q, ML-DSA requires VersionTLS13", k.TLSMinVersion, server),
 		when(logQuery && !v.gate("NodeLogQuery"), "NodeLogQuery feature gate is required for enableSystemLogQuery"),
 		when(logQuery && !logHandler, "enableSystemLogHandler is required for enableSystemLogQuery"),
 	}

@@ -92,7 +92,7 @@ func send(out chan<- prometheus.Metric, descriptors map[string]descriptor, list 
 		if m.GetMetricType() == runtimeapi.MetricType_COUNTER {
 			kind = prometheus.CounterValue
 		}
-		sample, invalid := prometheus.NewConstMetric(d.Desc, kind, float64(m.GetValue().GetValue()), m.GetLabelValues()...)
+		sample, invalid := prometheus.NewConstMetric(d.Desc, kind, metricValue(m), m.GetLabelValues()...)
 		if invalid != nil {
 			err = errors.Join(err, invalid)
 			continue

@@ -20,6 +20,7 @@ type runtimeMetrics struct {
 	pods, podErrors             prometheus.Counter
 	userPods, userPodErrors     prometheus.Counter
 	containers, containerErrors *prometheus.CounterVec
+	failures                    *prometheus.CounterVec
 	insecure, sleepCut          prometheus.Counter
 }
 
@@ -36,6 +37,7 @@ func (r *runtimeMetrics) declare(s *family.Set) {
 	r.userPodErrors = s.Counter(acted, "kubelet_started_user_namespaced_pods_errors_total", "Failed sandboxes of pods with a user namespace.")
 	r.containers = s.Counters(acted, "kubelet_started_containers_total", "Container starts.", "container_type")
 	r.containerErrors = s.Counters(acted, "kubelet_started_containers_errors_total", "Failed container starts, by the waiting reason of the container.", "container_type", "code")
+	r.failures = s.Counters(acted, "kubelet_sync_result_errors_total", "Failed actions of syncs, without those that a back-off postponed.", "action")
 	r.insecure = s.Counter(hooked, "kubelet_lifecycle_handler_http_fallbacks_total", "HTTPS requests of lifecycle hooks that fell back to HTTP.")
 	r.sleepCut = s.Counter(hooked, "kubelet_sleep_action_terminated_early_total", "Sleep actions of lifecycle hooks that were terminated early.")
 }
@@ -64,6 +66,9 @@ func (r *Metrics) Runtime() cri.Hooks {
 }
 
 func (m *runtimeMetrics) acted(i cri.ActInfo) {
+	if i.Action.Err != nil && !i.Action.Postponed() {
+		m.failures.WithLabelValues(string(i.Action.Kind)).Inc()
+	}
 	switch i.Action.Kind {
 	case runtime.CreatePodSandbox:
 		m.sandbox.WithLabelValues(i.Handler).Observe(i.Duration.Seconds())

@@ -27,7 +27,7 @@ func (r *Runtime) ListMetricDescriptors(ctx context.Context) ([]*runtimeapi.Metr
 }
 
 // ListPodSandboxMetrics returns the values of ListPodSandboxStats for ready sandboxes as
-// metrics, which are integers.
+// metrics.
 func (r *Runtime) ListPodSandboxMetrics(ctx context.Context) ([]*runtimeapi.PodSandboxMetrics, error) {
 	return callLocked(ctx, r, fake.Call{Method: "ListPodSandboxMetrics"}, func() ([]*runtimeapi.PodSandboxMetrics, error) {
 		now := time.Now()
@@ -49,11 +49,13 @@ func (r *Runtime) ListPodSandboxMetrics(ctx context.Context) ([]*runtimeapi.PodS
 }
 
 func (c *container) metricsLocked(now time.Time) *runtimeapi.ContainerMetrics {
-	metric := func(d *runtimeapi.MetricDescriptor, kind runtimeapi.MetricType, value uint64) *runtimeapi.Metric {
-		return &runtimeapi.Metric{Name: d.Name, Timestamp: now.UnixNano(), MetricType: kind, Value: number(value)}
+	metric := func(d *runtimeapi.MetricDescriptor, kind runtimeapi.MetricType, value float64) *runtimeapi.Metric {
+		m := &runtimeapi.Metric{Name: d.Name, Timestamp: now.UnixNano(), MetricType: kind}
+		setMetricValue(m, value)
+		return m
 	}
 	return &runtimeapi.ContainerMetrics{ContainerId: c.id, Metrics: []*runtimeapi.Metric{
-		metric(cpuMetric, runtimeapi.MetricType_COUNTER, c.cpuLocked(now)/uint64(time.Second)),
-		metric(memoryMetric, runtimeapi.MetricType_GAUGE, c.behavior.Memory.Bytes(c.age(now))),
+		metric(cpuMetric, runtimeapi.MetricType_COUNTER, float64(c.cpuLocked(now))/float64(time.Second)),
+		metric(memoryMetric, runtimeapi.MetricType_GAUGE, float64(c.behavior.Memory.Bytes(c.age(now)))),
 	}}
 }

@@ -33,7 +33,7 @@ func Open(s *stores.Stores, m *machine.Machine, p *podwing.Pipeline) (e *Edge, e
 		}
 	}
 	scraped := newMetrics(s.Base, metricsDeps{
-		agent: p.Agent, allocation: m.Allocation, volumes: m.Volumes, claims: m.Claims, stats: m.Stats, cgroups: m.Cgroups, cluster: s.Cluster, serving: certificate,
+		agent: p.Agent, allocation: m.Allocation, volumes: m.Volumes, managers: m.Managers, claims: m.Claims, stats: m.Stats, cgroups: m.Cgroups, cluster: s.Cluster, serving: certificate,
 		runtime: m.CRI,
 	})
 	if e.api, err = newServer(s.Base, ServerDeps{

@@ -22,6 +22,7 @@ type metricsDeps struct {
 	agent      *agent.Agent
 	allocation *allocation.Manager
 	volumes    *volumes.Volumes
+	managers   *machine.ResourceManagers
 	claims     *volumes.Claims
 	stats      *stats.Collector
 	cgroups    machine.PodCgroups
@@ -39,6 +40,9 @@ func newMetrics(b stores.Base, d metricsDeps) map[string]http.Handler {
 	s := metrics.Sources{
 		Pods: reportedPods{d.agent}, Runtime: d.agent.PLEG(), Allocation: d.allocation, Volumes: d.volumes, Stats: d.stats,
 		Machine: machineOf(d.cgroups), Root: os.DirFS("/"), ClientExpires: never, ServerExpires: never,
+	}
+	if d.managers != nil {
+		s.Devices = d.managers.Device
 	}
 	if d.claims != nil {
 		s.Claims = d.claims

@@ -12,6 +12,7 @@ import (
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
 	"github.com/kubeparts/kubeparts/kube/certs"
+	"github.com/kubeparts/kubeparts/kube/kubelet/config"
 	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
 	"github.com/kubeparts/kubeparts/kube/server"
 )
@@ -38,8 +39,9 @@ func newServing(b stores.Base, c *stores.Cluster, hostIPs []string) (s serving, 
 	case k.ServerTLSBootstrap && c == nil:
 		return s, fmt.Errorf("serverTLSBootstrap: %w", stores.ErrNoCluster)
 	case k.ServerTLSBootstrap:
+		_, algorithm := config.KeyAlgorithms(k)
 		signed, err := certs.NewServing(certs.ServingConfig{
-			NodeName: b.Config.NodeName, Dir: dir, Client: c.Conn.API, Addresses: c.Object.Names,
+			NodeName: b.Config.NodeName, Dir: dir, Client: c.Conn.API, Addresses: c.Object.Names, KeyAlgorithm: certs.KeyAlgorithm(algorithm),
 			AllowDNSOnly: b.Configuration.FeatureGates[dnsOnlyCSRGate], Renewed: b.Metrics.API.ServerRenewed, Logger: b.Logger,
 		})
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/kube/certs"
 	"github.com/kubeparts/kubeparts/kube/client"
+	"github.com/kubeparts/kubeparts/kube/kubelet/config"
 	"github.com/kubeparts/kubeparts/logs"
 )
 
@@ -51,6 +52,9 @@ func NewConnection(ctx context.Context, b Base) (connection, error) {
 	certificates := certs.Config{
 		NodeName: b.Config.NodeName, Dir: cluster.CertDir, Kubeconfig: cluster.Kubeconfig, Rotate: b.Configuration.RotateCertificates,
 		Renewed: b.Metrics.API.ClientRenewed, Logger: b.Logger,
+	}
+	if algorithm, _ := config.KeyAlgorithms(b.Configuration); b.Configuration.RotateCertificates {
+		certificates.KeyAlgorithm = certs.KeyAlgorithm(algorithm)
 	}
 	if cluster.BootstrapKubeconfig != "" {
 		certificates.Bootstrap = func() (*rest.Config, error) {
