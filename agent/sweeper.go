@@ -14,7 +14,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// A VolumeHolder is an optional interface of Subsystems.Volumes. Without it, the [Ledger] forgets a
+// A VolumeHolder is an optional interface of Subsystems.Volumes. Without it, Subsystems.Ledger forgets a
 // pod whose volumes could not be removed, and whose cgroup therefore remains.
 type VolumeHolder interface {
 	// HasVolumes reports whether volumes of the pod may be mounted. It must not block.
