@@ -3,12 +3,12 @@ package state
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
 
 	"github.com/kubeparts/kubeparts/internal/checkpoint"
-	"github.com/kubeparts/kubeparts/internal/untrusted"
 )
 
 // A Store contains one checkpoint.
@@ -39,9 +39,17 @@ type file string
 
 // Load implements [Store].
 func (f file) Load() ([]byte, error) {
-	data, err := untrusted.ReadFollow(string(f), maxRecord)
+	in, err := os.Open(string(f))
 	if err != nil {
 		return nil, fmt.Errorf("state: %w", err)
+	}
+	defer in.Close()
+	data, err := io.ReadAll(io.LimitReader(in, maxRecord+1))
+	if err == nil && len(data) > maxRecord {
+		err = fmt.Errorf("more than %d bytes", maxRecord)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("state: read %s: %w", string(f), err)
 	}
 	return data, nil
 }

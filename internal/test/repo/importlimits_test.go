@@ -61,7 +61,7 @@ var importLimits = map[string]importLimit{
 	"cm/memory":                         {max: 330, imports: "cm/state cm/topology compose internal/checkpoint internal/podspec"},
 	"cm/oom":                            {max: 300, imports: "internal/runonce runtime"},
 	"cm/podresources":                   {max: 401, imports: "cm/device cm/dra cm/memory internal/podspec internal/runonce internal/unixgrpc"},
-	"cm/state":                          {max: 100, imports: "internal/checkpoint internal/untrusted"},
+	"cm/state":                          {max: 100, imports: "internal/checkpoint"},
 	"cm/stats":                          {max: 300, imports: "cm/cgroups internal/runonce internal/untrusted runtime"},
 	"cm/topology":                       {max: 330, imports: "compose internal/podspec runtime"},
 	"cm/topology/topologytest":          {max: 330, imports: "cm/topology", allow: "testing"},
