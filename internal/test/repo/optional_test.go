@@ -26,6 +26,7 @@ var assertions = map[string]string{
 	"kube/apitest object":                     "API objects are values",
 	"kube/apitest/model.go interface":         "API objects are values",
 	"volume/csi/csitest/csitest.go interface": "messages are values",
+	"kube/metrics/podworker.go interface":     "errors.Join has a convention of its own",
 	"sim/run.go interface":                    "a Machine is not wrapped",
 	"sim/record/agent.go Cgroups":             "other Cgroups are not recorded",
 }
