@@ -200,8 +200,12 @@ func (s *Server) logLocked(o *objects, e event) {
 		o.compacted = o.log[drop-1].version
 		o.log = slices.Clone(o.log[drop:])
 	}
-	if n := len(o.log) - encodedHistory; n >= 0 && o.log[n].was != nil {
-		o.log[n].was.encoding.drop()
+	if n := len(o.log) - encodedHistory; n >= 0 {
+		for _, i := range []*item{o.log[n].was, o.log[n].is, o.log[n].last} {
+			if i != nil {
+				i.encoding.drop()
+			}
+		}
 	}
 	if e.was != nil {
 		e.was.encoding.replaced()
@@ -212,7 +216,8 @@ func (s *Server) logLocked(o *objects, e event) {
 }
 
 // encodedHistory is the number of changes of a resource whose encoded forms are kept, for
-// watches that lag behind: the forms take more memory than the objects.
+// watches that lag behind: the forms take as much memory as the objects. A form that is needed
+// later, for a list or a get, is made again.
 const encodedHistory = 64
 
 // since returns the events after a version; false if they are compacted.
