@@ -34,35 +34,11 @@ if [ $# -gt 1 ]; then
 	manifests=$(cd "$3" && pwd)
 fi
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=hack/kubernetes.sh
+. "$here/kubernetes.sh"
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cp "$here/podlayout.go.txt" "$dir/main.go"
 cd "$dir"
-export GOWORK=off GOFLAGS=-mod=mod CGO_ENABLED=0 GOTOOLCHAIN=auto
-go mod init podlayout 2>/dev/null
-go mod edit -require "k8s.io/kubernetes@$version"
-gomod=$(GOFLAGS= go mod download -json "k8s.io/kubernetes@$version" | awk -F'"' '$2 == "GoMod" { print $4 }')
-GOTOOLCHAIN=go$(awk '/^go / { print $2 }' "$gomod")
-
-# replace PATH VERSION replaces a module by a version of it, or if the proxy lacks that, by the newest one of
-# the same major version or by an empty module.
-replace() {
-	local newest
-	if (cd .. && go mod download "$1@$2") 2>/dev/null; then
-		go mod edit -replace "$1=$1@$2"
-		return
-	fi
-	newest=$(cd .. && go list -m -versions "$1" 2>/dev/null | awk '{ print $NF }' || :)
-	if [[ $1 =~ /v[0-9]+$ && $newest == v* ]]; then
-		go mod edit -replace "$1=$1@$newest"
-	else
-		mkdir -p "absent/$1"
-		echo "module $1" >"absent/$1/go.mod"
-		go mod edit -replace "$1=./absent/$1"
-	fi
-}
-while read -r part required; do
-	[ "$required" != v0.0.0 ] || required=v0.${version#v1.}
-	replace "$part" "$required"
-done < <(awk '$1 ~ /^k8s.io\// && $2 == "v0.0.0" || $1 ~ /structured-merge-diff/ && $2 != "=>" { print $1, $2 }' "$gomod")
+require_kubernetes podlayout "$version"
 go run . "$minor" ${manifests:+"$manifests"}

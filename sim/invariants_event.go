@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -193,11 +195,15 @@ func backOffResets(t *truth) func(*Entry) string {
 // startsSlowly reports whether a container of the pod has a StartDelay or a postStart hook, which
 // delays the others.
 func startsSlowly(p *podTruth) bool {
-	if p.spec == nil {
-		return true
-	}
+	return p.spec == nil || delaysStart(p) || slices.ContainsFunc(p.spec.Spec.Containers, hasHook) || slices.ContainsFunc(p.spec.Spec.InitContainers, hasHook)
+}
+
+func hasHook(c v1.Container) bool { return c.Lifecycle != nil }
+
+// delaysStart reports whether a container of the pod has a StartDelay.
+func delaysStart(p *podTruth) bool {
 	for _, c := range slices.Concat(p.spec.Spec.InitContainers, p.spec.Spec.Containers) {
-		if does, err := ImageBehavior(c.Image); err != nil || does.StartDelay > 0 || c.Lifecycle != nil {
+		if does, err := ImageBehavior(c.Image); err != nil || does.StartDelay > 0 {
 			return true
 		}
 	}

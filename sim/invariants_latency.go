@@ -23,6 +23,10 @@ func latencyInvariants() []Invariant {
 		Name: "prompt-sync-after-exit", Rules: "inv-12, lq-8",
 		Description: "while there are no faults, a pod is synced or killed within 10 seconds of the event of an exit",
 		newCheck:    promptSync,
+	}, {
+		Name: "prompt-report-of-replacement", Rules: "st-3, rt-104",
+		Description: "while there are no faults, an instance is not reported as running for more than 10 seconds after a newer instance of its container was started",
+		newCheck:    promptReplacement,
 	}}
 }
 
@@ -113,6 +117,49 @@ func promptSync(t *truth) func(*Entry) string {
 			delete(due, e.UID)
 		}
 		return due.overdue(t.now)
+	}
+}
+
+// promptReplacement does not apply to pods with containers that start or stop slowly: an agent reports the others after
+// these. A postStart hook may take any time, and must not delay the report.
+func promptReplacement(t *truth) func(*Entry) string {
+	type replaced struct {
+		p    *podTruth
+		name string
+		at   time.Time
+	}
+	c := faultFree{includeEvents: true}
+	due, hung := map[string]replaced{}, map[types.UID]bool{} // due by the ID of the old instance
+	return func(e *Entry) string {
+		if c.observe(t, e) {
+			clear(due)
+		}
+		switch e.Kind {
+		case StepTaken:
+			hung[e.UID] = hung[e.UID] || e.Step.Do == Hang
+		case Started:
+			p := t.pod(e.UID)
+			if p.status == nil || p.spec == nil || p.incarnations != 1 || !c.holds(t) || p.killedBy(c.agent) || hung[e.UID] || stopsSlowly(p) || delaysStart(p) {
+				break
+			}
+			for s := range containerStatuses(p.status) {
+				if s.Name == e.Container.Name && s.State.Running != nil && s.ContainerID != e.Container.ID {
+					due[s.ContainerID] = replaced{p, s.Name, t.now}
+				}
+			}
+		case KillPodCalled, PodRemoved, DeletionRequested, Evicted:
+			maps.DeleteFunc(due, func(_ string, r replaced) bool { return r.p.uid == e.UID })
+		}
+		for _, id := range slices.Sorted(maps.Keys(due)) {
+			r := due[id]
+			if s := r.p.containerStatus(r.name, id); s == nil || s.State.Running == nil {
+				delete(due, id)
+			} else if t.now.Sub(r.at) > reactionBound {
+				delete(due, id)
+				return fmt.Sprintf("%s of pod %s is reported as running, and a newer instance of %s was started %v ago", id, r.p.uid, r.name, t.now.Sub(r.at))
+			}
+		}
+		return ""
 	}
 }
 

@@ -96,7 +96,7 @@ func restartPolicy(p *podTruth, c *runtime.ContainerStatus) string {
 		return ""
 	}
 	for _, other := range p.instances {
-		if other.Name == c.Name && other.ID != c.ID && other.Image == c.Image {
+		if other.Name == c.Name && other.ID != c.ID && other.Image == c.Image && other.State != runtime.ContainerCreated { // it never ran
 			return fmt.Sprintf("%s was started after %s, and the restart policy is Never", c.ID, other.ID)
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/fake"
+	"github.com/kubeparts/kubeparts/status"
 )
 
 // Config configures a simulation. The zero value runs the schedule that is drawn
@@ -38,6 +39,10 @@ type Config struct {
 	// Machine makes the Machine that runs the containers. If nil, Memory is used.
 	Machine func(Setup) (Machine, error)
 
+	// Client is called once per run, and returns the function that returns the source and the sink of each agent: those of
+	// an API client, which is simulated with the agents. If nil, agents have the API itself as their source and sink.
+	Client func() ClientFunc
+
 	// Settle is the time that the node has to reach its final state, after the last
 	// step and the end of the last fault. Zero means 10 minutes.
 	Settle time.Duration
@@ -46,6 +51,11 @@ type Config struct {
 	// It must not block. If nil, it is not called.
 	OnEntry func(Entry)
 }
+
+// A ClientFunc returns the source and the sink of an agent. source delivers the pods of the API, and sink applies writes
+// to it, both without latency and faults. Each request of the client that writes must go through a.Call, with the name of a
+// method of the sink and the UID of the pod.
+type ClientFunc func(a *Agent, source podsource.PodSource, sink status.Sink) (podsource.PodSource, status.Sink, error)
 
 // A Report is the result of a run.
 type Report struct {
@@ -75,6 +85,9 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	r := &run{cfg: cfg, start: time.Now(), store: newStore(), truth: newTruth(), claims: newClaimPlane(), images: cfg.Schedule.images(), presentImages: map[string]bool{}}
 	if cfg.Machine == nil {
 		cfg.Machine = Memory
+	}
+	if cfg.Client != nil {
+		r.client = cfg.Client()
 	}
 	var err error
 	if cfg.Schedule.needsDir() {
@@ -129,6 +142,7 @@ type run struct {
 	start   time.Time
 	store   *store
 	machine Machine
+	client  ClientFunc // nil: none
 	claims  *claimPlane
 	images  map[string]fake.Behavior // behavior of containers, by image
 	dir     string                   // checkpoints of the agents; empty: they have none
@@ -251,6 +265,13 @@ func (r *run) runAgent(ctx context.Context) (down time.Duration, err error) {
 	if claims != nil {
 		rt = claimsRuntime{rt, claims}
 	}
+	var source podsource.PodSource = storeSource{store: r.store, list: listThrough(podsource.APISource)}
+	var statuses status.Sink = sink{writes{r, a}}
+	if r.client != nil {
+		if source, statuses, err = r.client(a, storeSource{store: r.store}, writes{r, a}); err != nil {
+			return 0, fmt.Errorf("sim: make the client: %w", err)
+		}
+	}
 	var synced func(types.UID)
 	if images != nil {
 		synced = func(uid types.UID) { r.note(Entry{Agent: a.agent, Kind: SyncPodReturned, UID: uid}) }
@@ -273,11 +294,11 @@ func (r *run) runAgent(ctx context.Context) (down time.Duration, err error) {
 		},
 		Runtime: rt,
 		Sources: map[string]podsource.PodSource{
-			podsource.APISource:  storeSource{store: r.store, list: listThrough(podsource.APISource)},
+			podsource.APISource:  source,
 			podsource.FileSource: storeSource{store: r.store, static: true, list: listThrough(podsource.FileSource)},
 		},
 		Static: []string{podsource.FileSource},
-		Sink:   sink{r, a},
+		Sink:   statuses,
 		Admit:  &podCapacity{run: r, agent: a, admitted: map[types.UID]bool{}},
 		probes: prober.Handlers{Exec: probeHandler{a}},
 		spread: func() float64 {

@@ -20,15 +20,15 @@ func (p *Pipeline) ProbeChanged(uid types.UID) {
 // Observed reports the status of a pod with what the runtime reported during SyncPod, in two cases:
 //   - SyncPod has created the sandbox and continues, usually with an image pull: the pod is then ready to
 //     start containers and has its IP addresses (rule sl-64). Containers remain as they were reported.
-//   - SyncPod has replaced a running container and runs the postStart hook of its new instance, which may
-//     take any time: clients of the pod must not take the old instance for running. The kubelet reports
-//     it after the hook.
+//   - SyncPod has replaced a running container and runs a postStart hook, of that or of another container,
+//     which may take any time: clients of the pod must not take the old instance for running. The kubelet
+//     reports it after the hook.
 //
 // In all other cases Observed has no effect. observed must not be changed any more. It does not block.
 func (p *Pipeline) Observed(uid types.UID, observed *runtime.PodStatus) {
 	p.reportDuringCall(uid, func(c *call) bool {
 		switch {
-		case hasReplacementInHook(c.Status, observed):
+		case hasReplacementDuringHook(c.Status, observed):
 			c.Status = observed
 		case hasNewSandbox(c.Status, observed):
 			status := *observed
@@ -69,14 +69,14 @@ func hasNewSandbox(before, now *runtime.PodStatus) bool {
 		before.Sandboxes[0].ID != now.Sandboxes[0].ID || before.Sandboxes[0].State != runtime.SandboxReady
 }
 
-// hasReplacementInHook reports whether the postStart hook is pending of a container that has replaced one
-// that ran before.
-func hasReplacementInHook(before, now *runtime.PodStatus) bool {
-	if before == nil || now == nil {
+// hasReplacementDuringHook reports whether a postStart hook is pending and a container that ran before has
+// been replaced.
+func hasReplacementDuringHook(before, now *runtime.PodStatus) bool {
+	if before == nil || now == nil || !isStarting(now) {
 		return false
 	}
 	return slices.ContainsFunc(now.Containers, func(c runtime.ContainerStatus) bool {
-		return c.Starting && slices.ContainsFunc(before.Containers, func(b runtime.ContainerStatus) bool {
+		return c.State == runtime.ContainerRunning && slices.ContainsFunc(before.Containers, func(b runtime.ContainerStatus) bool {
 			return b.Name == c.Name && b.ID != c.ID && b.State == runtime.ContainerRunning
 		})
 	})

@@ -180,15 +180,16 @@ func TestAReplacedContainerIsReportedDuringTheHookOfTheNewOne(t *testing.T) {
 		before, during *runtime.PodStatus
 		reported       bool
 	}{
-		"replaced":               {pod(running), pod(starting, exited), true},
-		"with its sandbox":       {pod(running), replacedSandbox, true},
-		"no hook":                {pod(running), pod(started, exited), false},
-		"stopped":                {pod(running), pod(exited), false},
-		"had stopped":            {pod(exited), pod(starting, exited), false},
-		"hook was pending":       {pod(starting, exited), pod(starting, exited), false},
-		"hook of another":        {pod(running), pod(running, other), false},
-		"nothing was reported":   {nil, pod(starting, exited), true}, // as a new sandbox, without containers
-		"the first of a sandbox": {pod(), pod(starting), false},
+		"replaced":                  {pod(running), pod(starting, exited), true},
+		"with its sandbox":          {pod(running), replacedSandbox, true},
+		"no hook":                   {pod(running), pod(started, exited), false},
+		"stopped":                   {pod(running), pod(exited), false},
+		"had stopped":               {pod(exited), pod(starting, exited), false},
+		"hook was pending":          {pod(starting, exited), pod(starting, exited), false},
+		"hook of another":           {pod(running), pod(running, other), false},
+		"replaced, hook of another": {pod(running), pod(started, exited, other), true},
+		"nothing was reported":      {nil, pod(starting, exited), true}, // as a new sandbox, without containers
+		"the first of a sandbox":    {pod(), pod(starting), false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -139,6 +139,7 @@ func (x *index) frame(i int, f record.Frame) {
 			if pod != nil {
 				x.specified[pod.UID] = true
 				x.pods[pod.UID] = pod.Namespace + "/" + pod.Name
+				x.facts(&pod.Status) // an agent that finds everything as it was writes no status
 				x.volumes = x.volumes || len(pod.Spec.Volumes) > 0
 			}
 		}

@@ -29,6 +29,7 @@ type model struct {
 	w       *world
 	checker *sim.Checker
 	grace   bool // graceInvariant is evaluated
+	foreign bool // the recording is of another program, which reads at other times
 
 	// Guarded by w.mu.
 	items      map[string]*item // by ID

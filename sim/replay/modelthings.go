@@ -67,9 +67,10 @@ func (t *thing) stoppedByAgent() bool {
 
 // died returns when a sandbox stopped that the recorded agent did not stop.
 func (t *thing) died() (time.Duration, bool) {
-	for _, s := range t.listed {
+	for i, s := range t.listed {
 		if s.value.GetState() == runtimeapi.PodSandboxState_SANDBOX_NOTREADY {
-			return s.at.begin, t.stop == nil || t.stop.begin > s.at.begin
+			earlier := i == 0 && t.create == nil // it had stopped before the recording
+			return s.at.begin, t.stop == nil || t.stop.begin > s.at.begin || earlier && t.stop.begin == s.at.begin
 		}
 	}
 	return 0, false

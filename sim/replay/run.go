@@ -150,6 +150,7 @@ func run(ctx, outside context.Context, r *Recording, x *index, opts Options, dir
 			w.settle = 0
 		}
 		w.model = newModel(w, opts.Invariants)
+		w.model.foreign = opts.Decisions
 	}
 	drawn := new(timeline.Recorder)
 	a, err := w.newAgent(opts, r.Header.Node, dir, drawn)

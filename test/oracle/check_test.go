@@ -460,3 +460,49 @@ func TestARestartWaitsForTheHookOfAnotherContainer(t *testing.T) {
 		assert.Len(t, found, want)
 	}
 }
+
+// A kubelet that starts after the pod is gone knows its grace period only as the runtime does: from its creation.
+func TestAKubeletThatHasNotReadTheDeletionUsesTheGracePeriodOfThePod(t *testing.T) {
+	for name, tc := range map[string]struct {
+		killed bool
+		want   int
+	}{"it has": {false, 1}, "it was not running": {true, 0}} {
+		p := newTape(t)
+		p.step("0s add web grace=5 main:c=run")
+		p.runs("c", "a", 0)
+		p.wait(20 * time.Second)
+		if tc.killed {
+			p.add(Record{Agent: &Agent{1, "killed"}})
+		}
+		p.deleting(0)
+		p.gone()
+		if tc.killed {
+			p.wait(3 * time.Second)
+			p.add(Record{Agent: &Agent{2, "started"}})
+		}
+		p.wait(3 * time.Second)
+		p.call(Call{Method: "StopContainer", Container: "c", ID: "a", Timeout: 5})
+		violations, err := check(&Recording{Records: p.records})
+		require.NoError(t, err)
+		found := slices.DeleteFunc(violations, func(v Violation) bool { return v.Invariant != "grace-period-not-exceeded" })
+		assert.Len(t, found, tc.want, name)
+	}
+}
+
+// An instance that was never started, because the machine was rebooted meanwhile, has not run.
+func TestAContainerThatWasNotStartedMayStartInANewSandbox(t *testing.T) {
+	for started, want := range map[bool]int{true: 1, false: 0} {
+		p := newTape(t)
+		p.step("0s add web policy=Never main:c=exit=0@9s")
+		p.container("c", "a", 0, "created")
+		if started {
+			p.container("c", "a", 0, "running")
+			p.container("c", "a", 0, "exited", code(137))
+		}
+		p.runs("c", "b", 1)
+		violations, err := check(&Recording{Records: p.records})
+		require.NoError(t, err)
+		found := slices.DeleteFunc(violations, func(v Violation) bool { return v.Invariant != "restart-policy" })
+		assert.Len(t, found, want)
+	}
+}

@@ -247,6 +247,9 @@ func (c *cluster) addPod(object any, deleted bool) {
 	if !ok {
 		return
 	}
+	if c.tap != nil {
+		c.tap.observe(context.Background(), pod, deleted)
+	}
 	pod = pod.DeepCopy()
 	pod.ManagedFields = nil
 	c.mu.Lock()
@@ -255,9 +258,6 @@ func (c *cluster) addPod(object any, deleted bool) {
 	}
 	c.mu.Unlock()
 	c.recorder.add(Record{Pod: &Version{Pod: pod, Deleted: deleted}})
-	if c.tap != nil {
-		c.tap.observe(context.Background(), pod, deleted)
-	}
 }
 
 func (c *cluster) addEvent(object any, deleted bool) {

@@ -131,6 +131,7 @@ type view struct {
 	hung    bool          // a pull or a postStart hook, which have no deadline, may be in progress for ever
 	stale   bool          // the runtime has reported an earlier state as the present one
 	agents  int           // kubelets that were started
+	startAt time.Duration // of the last one
 	quiet   bool          // no further step
 	settled bool
 	pods    map[types.UID]*podView
@@ -146,6 +147,7 @@ type podView struct {
 	changed                     bool          // an image of it has changed
 	deleted                     bool
 	addedAt, deletingAt, overAt time.Duration // zero: it is not
+	goneAt                      time.Duration // from the API server; zero: it is not
 	removed                     bool          // a step removed containers
 	marked                      bool          // another client has set the phase
 	crashed                     bool          // its sandbox has stopped without a call, or may have
@@ -244,7 +246,7 @@ func (v *view) apply(r *Record) {
 		v.step(*r.Step)
 	case r.Agent != nil:
 		if v.agent = r.Agent.What == "started"; v.agent {
-			v.agents = r.Agent.Number
+			v.agents, v.startAt = r.Agent.Number, v.now
 		}
 		if r.Agent.Number > 1 || !v.agent {
 			v.calmAt = max(v.calmAt, v.now+recovery)
@@ -266,6 +268,9 @@ func (v *view) apply(r *Record) {
 			v.names[r.Pod.Pod.Name] = r.Pod.Pod.UID
 		}
 		p.before, p.pod, p.deleted = p.pod, r.Pod.Pod, r.Pod.Deleted
+		if p.deleted {
+			p.goneAt = v.now
+		}
 		p.beforeAt, p.podAt = p.podAt, v.now
 		p.changed = p.changed || p.before != nil && !sameImages(p.before, p.pod)
 		if p.deletingAt == 0 && p.pod.DeletionTimestamp != nil {

@@ -203,6 +203,9 @@ func (p *podView) doneBeforeDeletion() bool {
 	return true
 }
 
+// startTime is the time after its start in which a kubelet may not have read the pods.
+const startTime = 10 * time.Second
+
 func graceNotExceeded(v *view, r *Record) []finding {
 	if r.Call == nil || r.Call.Method != "StopContainer" {
 		return nil
@@ -213,6 +216,9 @@ func graceNotExceeded(v *view, r *Record) []finding {
 	}
 	if began := v.now - r.Call.Took; began < p.deletingAt+2*time.Second {
 		return nil // it may be because of a probe
+	}
+	if p.goneAt > 0 && p.goneAt < v.startAt+startTime {
+		return nil // the kubelet has not read the deletion
 	}
 	if most := max(p.grace(), 2*time.Second); time.Duration(r.Call.Timeout)*time.Second > most {
 		return found(p.uid, "%s is stopped with a timeout of %d s, and its grace period is %v", r.Call.Container, r.Call.Timeout, p.grace())

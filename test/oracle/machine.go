@@ -149,12 +149,12 @@ func (m *machine) setClean(pod types.UID, containers []string) {
 	m.clean[string(pod)] = containers
 }
 
-// observe records a change.
+// observe records a change at its time: a kubelet may act on it before it is observed.
 func (m *machine) observe(c fakecri.Change) {
 	m.mu.Lock()
 	stopped := m.stopped[c.ID] || m.stopped[c.Sandbox]
 	m.mu.Unlock()
-	m.recorder.add(Record{Change: &Change{
+	m.recorder.addAt(c.At, Record{Change: &Change{
 		Pod: types.UID(c.Pod), Container: c.Container, ID: c.ID, Sandbox: c.Sandbox, Image: c.Image, Attempt: c.Attempt,
 		To: c.To.String(), ExitCode: c.ExitCode, Reason: c.Reason, Stopped: stopped && c.To == fakecri.Exited,
 	}})

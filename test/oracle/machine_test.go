@@ -40,6 +40,20 @@ func onMachine(t *testing.T, text string, test func(t *testing.T, m *machine, s 
 	})
 }
 
+// A kubelet under load may write a status before the change that it is about is observed.
+func TestAChangeIsRecordedAtItsTime(t *testing.T) {
+	onMachine(t, "0s add web main:c=run", func(t *testing.T, m *machine, _ Scenario) {
+		at := time.Now()
+		time.Sleep(time.Second)
+		m.recorder.mark("status")
+		m.observe(fakecri.Change{At: at, Pod: "uid", ID: "s", To: fakecri.Ready})
+		records := m.recorder.all()
+		require.Len(t, records, 2)
+		assert.NotNil(t, records[0].Change)
+		assert.Equal(t, time.Second, records[1].At-records[0].At)
+	})
+}
+
 func TestProbesFollowTheBehavior(t *testing.T) {
 	onMachine(t, "0s add web main:c=started=2s,ready=3s,unhealthy=5s", func(t *testing.T, m *machine, s Scenario) {
 		_, id := start(t, m, s[0])

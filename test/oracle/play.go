@@ -51,15 +51,13 @@ func play(ctx context.Context, t testing.TB, s Scenario, o playOptions, dir stri
 		if p.tap, err = newTap(o.record, nodeName, runtimeName); err != nil {
 			return nil, err
 		}
-		recording, stop := context.WithCancel(context.WithoutCancel(ctx))
-		ended := make(chan error, 1)
-		go func() { ended <- p.tap.run(recording) }()
-		defer func() { stop(); err = errors.Join(err, <-ended) }()
 	}
 	socket := filepath.Join(dir, "cri.sock")
-	if err := p.serve(ctx, t, socket); err != nil {
+	stopServing, err := p.serve(ctx, socket)
+	if err != nil {
 		return nil, err
 	}
+	defer func() { err = errors.Join(err, stopServing()) }()
 	if p.cluster, err = newCluster(t, o.api, dir, r); err != nil {
 		return nil, err
 	}
@@ -95,25 +93,25 @@ func play(ctx context.Context, t testing.TB, s Scenario, o playOptions, dir stri
 	return run, ctx.Err()
 }
 
-// serve serves the runtime at a socket.
-func (p *player) serve(ctx context.Context, t testing.TB, socket string) error {
+// serve serves the runtime at a socket until stop is called.
+func (p *player) serve(ctx context.Context, socket string) (stop func() error, err error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "unix", socket)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	config := criserve.Config{Listener: listener, Runtime: p.machine, Images: p.machine, Streams: p.machine}
-	if p.tap != nil {
-		config.Runtime, config.Images = p.tap.services(p.machine, p.machine)
+	run := func(ctx context.Context) error { return p.tap.serve(ctx, listener, config) }
+	if p.tap == nil {
+		server, err := criserve.New(config)
+		if err != nil {
+			return nil, err
+		}
+		run = server.Run
 	}
-	server, err := criserve.New(config)
-	if err != nil {
-		return err
-	}
-	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
-	var wg sync.WaitGroup
-	wg.Go(func() { _ = server.Run(serving) })
-	t.Cleanup(func() { stop(); wg.Wait() })
-	return nil
+	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan error, 1)
+	go func() { ended <- run(serving) }()
+	return func() error { cancel(); return <-ended }, nil
 }
 
 // nodeReady waits until the node is ready, and returns the version of its kubelet.

@@ -106,10 +106,13 @@ type recorder struct {
 func newRecorder() *recorder { return &recorder{start: time.Now()} }
 
 // add adds a record at the present time.
-func (r *recorder) add(rec Record) {
+func (r *recorder) add(rec Record) { r.addAt(time.Now(), rec) }
+
+// addAt adds a record at a time.
+func (r *recorder) addAt(at time.Time, rec Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	rec.At = time.Since(r.start)
+	rec.At = at.Sub(r.start)
 	r.records = append(r.records, rec)
 }
 

@@ -6,13 +6,13 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"slices"
+	"os"
+	"time"
 
-	"github.com/kubeparts/kubeparts/sim"
 	"github.com/kubeparts/kubeparts/sim/replay"
 )
 
-// recordCommand plays a scenario, records the kubelet in the format of package sim/record, and replays the recording.
+// recordCommand plays a scenario, records the kubelet in the format of package sim/record, and replays the recordings of its processes.
 func recordCommand(ctx context.Context, args []string, out io.Writer) error {
 	fs := flag.NewFlagSet("record", flag.ContinueOnError)
 	var o playOptions
@@ -32,24 +32,30 @@ func recordCommand(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if i := slices.IndexFunc(s, func(s Step) bool { return slices.Contains([]sim.Action{sim.Kill, sim.Reboot, sim.Fail}, s.Do) }); i >= 0 {
-		return fmt.Errorf("%s: a recording is of one process, and only the kubelet may write statuses; remove this step", s[i])
-	}
 	run, err := playIsolated(ctx, s, o)
 	if err != nil {
 		return err
 	}
-	recording, err := replay.Open(o.record)
-	if err != nil {
-		return err
+	fmt.Fprintf(out, "%s, %d pods, recorded in %s\n", run.Kubelet, len(podsOf(run)), o.record)
+	return replayProcesses(ctx, o.record, out)
+}
+
+// replayProcesses replays the recordings of a tap, each in an agent of its own.
+func replayProcesses(ctx context.Context, dir string, out io.Writer) error {
+	for n := 1; ; n++ {
+		recording, err := replay.Open(processDir(dir, n))
+		if errors.Is(err, os.ErrNotExist) && n > 1 {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		result, err := replay.Run(ctx, recording, replay.Options{Decisions: true})
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "process %d, %v: %v\n", n, recording.Length.Round(time.Second), result.Decisions)
+		if result.Divergence != nil {
+			fmt.Fprintf(out, "first difference: %v\n", result.Divergence)
+		}
 	}
-	result, err := replay.Run(ctx, recording, replay.Options{Decisions: true})
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(out, "%s, %d pods: %v recorded in %s\n%v\n", run.Kubelet, len(podsOf(run)), recording.Length, o.record, result.Decisions)
-	if result.Divergence != nil {
-		fmt.Fprintf(out, "first difference: %v\n", result.Divergence)
-	}
-	return nil
 }

@@ -2,37 +2,44 @@ package oracle
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	internalapi "k8s.io/cri-api/pkg/apis"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	node "github.com/kubeparts/kubeparts/agent"
-	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime"
+	criserve "github.com/kubeparts/kubeparts/runtime/cri/serve"
 	"github.com/kubeparts/kubeparts/sim/record"
 	"github.com/kubeparts/kubeparts/status"
 )
 
 // A tap records a kubelet from outside in the format of package sim/record: the calls of the CRI between the kubelet
 // and its runtime, and the pods of a watch. Statuses and deletions are those that the watch reports. Exec probes are
-// recognized by their commands.
+// recognized by their commands. Each process of the kubelet has a recording of its own.
 type tap struct {
-	recorder *record.Recorder
-	runtime  string // its name
-	wrapped  node.Config
-	started  chan struct{} // closed when the pods so far are recorded
+	dir     string // of the recordings
+	node    string // its name
+	runtime string // its name
 
 	mu         sync.Mutex
-	set        func([]*v1.Pod) // nil: run was not called
-	pods       []*v1.Pod
-	containers map[string]containerOf // by ID
+	processes  int                                       // number so far
+	process    *process                                  // the last one; nil: none has connected
+	pods       []*v1.Pod                                 // without managed fields
+	managed    map[types.UID][]metav1.ManagedFieldsEntry // of pods
+	containers map[string]containerOf                    // by ID
 }
 
 // A containerOf is the pod and the name of a container.
@@ -41,74 +48,117 @@ type containerOf struct {
 	name string
 }
 
-// newTap returns a tap of a kubelet that has not been started, whose recording is in dir.
-func newTap(dir, name, runtimeName string) (*tap, error) {
-	const queue, file = 256 << 20, 1 << 30
-	recorder, err := record.New(record.Config{Dir: dir, Node: name, QueueBytes: queue, MaxBytes: file})
-	if err != nil {
-		return nil, err
+// newTap returns a tap whose recordings are in directories below dir, which must not contain others.
+func newTap(dir, node, runtimeName string) (*tap, error) {
+	if _, err := os.Stat(processDir(dir, 1)); err == nil {
+		return nil, fmt.Errorf("%s contains a recording", dir)
 	}
-	t := &tap{recorder: recorder, runtime: runtimeName, started: make(chan struct{}), containers: map[string]containerOf{}}
-	t.wrapped = node.Config{
-		Sources:    map[string]podsource.PodSource{podsource.APISource: podsource.Func(t.source)},
-		Sink:       new(status.MemorySink),
-		Subsystems: node.Subsystems{Probes: prober.Handlers{Exec: execProbe(nil)}},
-	}
-	return t, recorder.Agent(&t.wrapped)
+	return &tap{dir: dir, node: node, runtime: runtimeName, managed: map[types.UID][]metav1.ManagedFieldsEntry{}, containers: map[string]containerOf{}}, nil
 }
 
-// source is a podsource.PodSource whose sets observe determines.
-func (t *tap) source(ctx context.Context, set func([]*v1.Pod)) error {
-	t.mu.Lock()
-	if t.set = set; len(t.pods) > 0 {
-		set(t.pods)
-	}
-	t.mu.Unlock()
-	close(t.started)
-	<-ctx.Done()
-	return nil
+// processDir returns the directory of the recording of a process, from 1.
+func processDir(dir string, process int) string {
+	return filepath.Join(dir, fmt.Sprintf("process-%03d", process))
 }
 
-// run writes the recording until ctx is done.
-func (t *tap) run(ctx context.Context) error {
-	go func() { _ = t.wrapped.Sources[podsource.APISource].Run(ctx, func([]*v1.Pod) {}) }()
-	return t.recorder.Run(ctx)
+// serve passes the calls of kubelets on to the runtime of config, whose Listener it sets, until ctx is done. A kubelet has
+// connections as long as it runs: when the last one is closed, its recording ends, and the next connection is of another process.
+func (t *tap) serve(ctx context.Context, listener net.Listener, config criserve.Config) error {
+	all, ctx := errgroup.WithContext(ctx)
+	all.Go(func() error {
+		<-ctx.Done()
+		return listener.Close()
+	})
+	all.Go(func() error {
+		var last *process
+		for {
+			conn, err := listener.Accept()
+			if ctx.Err() != nil {
+				return nil
+			} else if err != nil {
+				return err
+			}
+			if last.add(conn) {
+				continue
+			}
+			p, err := t.newProcess(listener.Addr())
+			if err != nil {
+				return errors.Join(err, conn.Close())
+			}
+			p.add(conn)
+			all.Go(func() error { return p.run(ctx, config) })
+			last = p
+		}
+	})
+	return all.Wait()
 }
 
 // observe records a version of a pod, and the status or the deletion that it shows.
 func (t *tap) observe(ctx context.Context, pod *v1.Pod, deleted bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	was, is := t.managed[pod.UID], pod.ManagedFields
+	own := *pod // whose other fields are not changed
+	pod = &own
+	pod.ManagedFields = nil
+	sink := status.Sink(new(status.MemorySink)) // its calls do not fail
+	if t.process != nil {
+		sink = t.process.wrapped.Sink
+	}
 	i := slices.IndexFunc(t.pods, func(p *v1.Pod) bool { return p.UID == pod.UID })
 	t.pods = slices.Clone(t.pods)
+	t.managed[pod.UID] = is
 	switch {
 	case deleted:
 		if pod.DeletionTimestamp != nil {
-			_ = t.wrapped.Sink.DeletePod(ctx, pod) // the memory does not fail
+			_ = sink.DeletePod(ctx, pod)
 		}
 		t.pods = slices.DeleteFunc(t.pods, func(p *v1.Pod) bool { return p.UID == pod.UID })
+		delete(t.managed, pod.UID)
 	case i < 0:
 		t.pods = append(t.pods, pod)
 	default:
-		if !reflect.DeepEqual(t.pods[i].Status, pod.Status) {
-			_ = t.wrapped.Sink.UpdatePodStatus(ctx, pod, pod.Status)
+		if !reflect.DeepEqual(t.pods[i].Status, pod.Status) && !writtenByOther(was, is) {
+			_ = sink.UpdatePodStatus(ctx, pod, pod.Status)
 		}
 		t.pods[i] = pod
 	}
-	if t.set != nil {
-		t.set(t.pods)
+	if t.process != nil {
+		t.process.set(t.pods)
 	}
 }
 
-// services returns recorded services in place of those of a runtime.
-func (t *tap) services(rt internalapi.RuntimeService, images internalapi.ImageManagerService) (internalapi.RuntimeService, internalapi.ImageManagerService) {
-	return t.recorder.RuntimeService(tappedRuntime{rt, t}), t.recorder.ImageService(images)
+// kubeletManager is the name of a kubelet as the manager of fields.
+const kubeletManager = "kubelet"
+
+// writtenByOther reports whether another client than the kubelet has written a status, whose fields were managed as in
+// before: the time of that client's entry has changed, and the kubelet's has not. Times have a resolution of a second.
+func writtenByOther(before, after []metav1.ManagedFieldsEntry) (other bool) {
+	times := map[string]*metav1.Time{}
+	for _, m := range before {
+		if m.Subresource == statusSubresource {
+			times[m.Manager] = m.Time
+		}
+	}
+	for _, m := range after {
+		if m.Subresource != statusSubresource || m.Time.Equal(times[m.Manager]) {
+			continue
+		}
+		if m.Manager == kubeletManager {
+			return false
+		}
+		other = true
+	}
+	return other
 }
+
+const statusSubresource = "status"
 
 // A tappedRuntime records exec probes.
 type tappedRuntime struct {
 	internalapi.RuntimeService
-	tap *tap
+	tap      *tap
+	recorder *record.Recorder
 }
 
 // Unwrap implements compose.Wrapper.
@@ -143,7 +193,7 @@ func (r tappedRuntime) ExecSync(ctx context.Context, id string, cmd []string, ti
 	if !ok {
 		return stdout, stderr, exec(ctx)
 	}
-	_, _ = r.tap.recorder.Handlers(prober.Handlers{Exec: execProbe(exec)}).Exec.Probe(ctx, target)
+	_, _ = r.recorder.Handlers(prober.Handlers{Exec: execProbe(exec)}).Exec.Probe(ctx, target)
 	return stdout, stderr, err
 }
 

@@ -25,14 +25,16 @@ func TestATapRecordsAKubeletFromOutside(t *testing.T) {
 	onMachine(t, "0s add web main:c=ready=2s hook:c=1s", func(t *testing.T, m *machine, s Scenario) {
 		tap, err := newTap(dir, "n", runtimeName)
 		require.NoError(t, err)
-		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- tap.run(ctx) }()
-		synctest.Wait()
 		pod := s[0].pod()
 		pod.UID = "uid"
+		ctx, stop := context.WithCancel(t.Context())
 		tap.observe(ctx, pod, false)
-		rt, images := tap.services(m, m)
+		process, err := tap.newProcess(nil)
+		require.NoError(t, err)
+		ended := make(chan error, 1)
+		go func() { ended <- process.recorder.Run(ctx) }()
+		synctest.Wait()
+		rt, images := process.services(m, m)
 		config := &runtimeapi.PodSandboxConfig{Metadata: &runtimeapi.PodSandboxMetadata{Name: "web", Namespace: "default", Uid: "uid"}}
 		sandbox, err := rt.RunPodSandbox(ctx, config, "")
 		require.NoError(t, err)
@@ -50,8 +52,13 @@ func TestATapRecordsAKubeletFromOutside(t *testing.T) {
 		require.NoError(t, err)
 		running := pod.DeepCopy()
 		running.Status.Phase = v1.PodRunning
+		running.ManagedFields = managedAt(kubeletManager, 1)
 		tap.observe(ctx, running, false)
-		deleting := running.DeepCopy()
+		other := running.DeepCopy()
+		other.Status.Reason = "Lost"
+		other.ManagedFields = append(managedAt(kubeletManager, 1), managedAt("another", 2)...)
+		tap.observe(ctx, other, false)
+		deleting := other.DeepCopy()
 		deleting.DeletionTimestamp = new(metav1.Now())
 		tap.observe(ctx, deleting, false)
 		tap.observe(ctx, deleting, true)
@@ -59,7 +66,7 @@ func TestATapRecordsAKubeletFromOutside(t *testing.T) {
 		stop()
 		require.NoError(t, <-ended)
 	})
-	files, err := record.Files(dir)
+	files, err := record.Files(processDir(dir, 1))
 	require.NoError(t, err)
 	var calls, probes, pods, statuses []string
 	for f, err := range record.ReadFiles(files...) {
@@ -84,16 +91,37 @@ func TestATapRecordsAKubeletFromOutside(t *testing.T) {
 	}
 	assert.Equal(t, []string{"RunPodSandbox", "PullImage", "CreateContainer", "StartContainer", "ExecSync", "ExecSync", "ExecSync"}, calls)
 	assert.Equal(t, []string{"Readiness failure", "Readiness success"}, probes, "without the hook")
-	assert.Equal(t, []string{"", "Running", "Running", "removed"}, pods)
-	assert.Equal(t, []string{"Running", "deleted"}, statuses)
+	assert.Equal(t, []string{"", "Running", "Running", "Running", "removed"}, pods)
+	assert.Equal(t, []string{"Running", "deleted"}, statuses, "without the other client's")
+	_, err = newTap(dir, "n", runtimeName)
+	assert.ErrorContains(t, err, "contains a recording")
 }
 
-func TestARecordingIsOfOneProcess(t *testing.T) {
-	file := t.TempDir() + "/s.txt"
-	require.NoError(t, os.WriteFile(file, []byte("0s add web main:c=run\n1s kill down=1s\n"), 0o644))
-	err := recordCommand(t.Context(), []string{file, "--dir", t.TempDir(), "--kubelet", file}, t.Output())
-	assert.ErrorContains(t, err, "1s kill down=1s: a recording is of one process")
-	assert.ErrorContains(t, recordCommand(t.Context(), []string{file}, t.Output()), "requires --dir")
+// managedAt returns the entry of a manager of a status that has written it at a time.
+func managedAt(manager string, at int64) []metav1.ManagedFieldsEntry {
+	return []metav1.ManagedFieldsEntry{{Manager: manager, Subresource: "status", Time: new(metav1.Unix(at, 0))}}
+}
+
+func TestTheWriterOfAStatusIsFound(t *testing.T) {
+	first := append(managedAt(kubeletManager, 5), managedAt("another", 5)...)
+	for name, tc := range map[string]struct {
+		after []metav1.ManagedFieldsEntry
+		other bool
+	}{
+		"kubelet":               {append(managedAt(kubeletManager, 6), managedAt("another", 5)...), false},
+		"another":               {append(managedAt(kubeletManager, 5), managedAt("another", 6)...), true},
+		"a new one":             {append(first[:2:2], managedAt("third", 5)...), true},
+		"within a second":       {first, false},
+		"both":                  {append(managedAt("another", 6), managedAt(kubeletManager, 6)...), false},
+		"not the status":        {append(first[:2:2], metav1.ManagedFieldsEntry{Manager: "labels", Time: new(metav1.Unix(7, 0))}), false},
+		"no fields are managed": {nil, false},
+	} {
+		assert.Equal(t, tc.other, writtenByOther(first, tc.after), name)
+	}
+}
+
+func TestARecordingRequiresADirectory(t *testing.T) {
+	assert.ErrorContains(t, recordCommand(t.Context(), []string{"s.txt"}, t.Output()), "requires --dir")
 }
 
 func TestANodeIsTapped(t *testing.T) {
@@ -101,7 +129,9 @@ func TestANodeIsTapped(t *testing.T) {
 	m, err := newMachine(nil, 1, newRecorder())
 	require.NoError(t, err)
 	p := &player{machine: m}
-	require.NoError(t, p.serve(t.Context(), t, dir+"/runtime.sock"))
+	stopRuntime, err := p.serve(t.Context(), dir+"/runtime.sock")
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, stopRuntime()) })
 	api := new(apitest.Server)
 	pod := mustParse(t, "0s add web main:c=run")[0].pod()
 	api.Put(pod)
@@ -114,32 +144,63 @@ func TestANodeIsTapped(t *testing.T) {
 	go func() {
 		ended <- tapCommand(ctx, []string{"--runtime", "unix://" + dir + "/runtime.sock", "--listen", "unix://" + dir + "/tap.sock", "--kubeconfig", dir + "/kubeconfig", "--node", nodeName, "--dir", dir + "/rec"}, t.Output())
 	}()
-	var client *remote.Client
-	require.Eventually(t, func() bool {
-		client, err = remote.Dial(t.Context(), "unix://"+dir+"/tap.sock", remote.Config{})
-		return err == nil
-	}, 30*time.Second, 10*time.Millisecond)
-	assert.Equal(t, runtimeName, client.Name)
-	_, err = client.Runtime.RunPodSandbox(t.Context(), &runtimeapi.PodSandboxConfig{Metadata: &runtimeapi.PodSandboxMetadata{Name: "web", Uid: "uid"}}, "")
+	require.Eventually(t, func() bool { _, err := os.Stat(dir + "/tap.sock"); return err == nil }, 30*time.Second, 10*time.Millisecond)
+	connect := func() *remote.Client {
+		client, err := remote.Dial(t.Context(), "unix://"+dir+"/tap.sock", remote.Config{})
+		require.NoError(t, err)
+		return client
+	}
+	recorded := func(process int) (seen []string, complete bool) {
+		files, err := record.Files(processDir(dir+"/rec", process))
+		if err != nil {
+			return nil, false
+		}
+		for f, err := range record.ReadFiles(files...) {
+			switch {
+			case err != nil:
+				return nil, false
+			case f.End != nil:
+				complete = true
+			case f.Pods != nil && len(f.Pods.Changed) > 0:
+				seen = append(seen, f.Pods.Changed[0].Name)
+			case f.Call != nil:
+				seen = append(seen, f.Call.Method)
+			}
+		}
+		return seen, complete
+	}
+
+	first := connect()
+	assert.Equal(t, runtimeName, first.Name)
+	sandbox, err := first.Runtime.RunPodSandbox(t.Context(), &runtimeapi.PodSandboxConfig{Metadata: &runtimeapi.PodSandboxMetadata{Name: "web", Uid: "uid"}}, "")
 	require.NoError(t, err)
-	require.NoError(t, client.Close(t.Context()))
+	require.NoError(t, first.Close(t.Context()))
+	require.Eventually(t, func() bool { _, complete := recorded(1); return complete }, 30*time.Second, 10*time.Millisecond, "the process has ended")
+
+	second := connect()
+	require.NoError(t, second.Runtime.StopPodSandbox(t.Context(), sandbox))
+	third := connect() // of the same process
+	_, err = third.Images.ImageFsInfo(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, third.Close(t.Context()))
+	_, err = second.Runtime.ListPodSandbox(t.Context(), nil)
+	require.NoError(t, err)
+	require.NoError(t, second.Close(t.Context()))
 	stop()
 	require.NoError(t, <-ended)
-	recording, err := replay.Open(dir + "/rec")
-	require.NoError(t, err)
-	assert.Equal(t, nodeName, recording.Header.Node)
-	var seen []string
-	files, err := record.Files(dir + "/rec")
-	require.NoError(t, err)
-	for f, err := range record.ReadFiles(files...) {
-		require.NoError(t, err)
-		if f.Pods != nil && len(f.Pods.Changed) > 0 {
-			seen = append(seen, f.Pods.Changed[0].Name)
-		} else if f.Call != nil {
-			seen = append(seen, f.Call.Method)
-		}
-	}
+
+	seen, _ := recorded(1)
 	assert.Contains(t, seen, "web")
 	assert.Contains(t, seen, "RunPodSandbox")
+	assert.NotContains(t, seen, "StopPodSandbox")
+	seen, complete := recorded(2)
+	assert.Subset(t, seen, []string{"web", "StopPodSandbox", "ImageFsInfo", "ListPodSandbox"})
+	assert.NotContains(t, seen, "RunPodSandbox")
+	assert.True(t, complete)
+	assert.NoDirExists(t, processDir(dir+"/rec", 3))
+	recording, err := replay.Open(processDir(dir+"/rec", 2))
+	require.NoError(t, err)
+	assert.Equal(t, nodeName, recording.Header.Node)
+	assert.NoError(t, replayProcesses(t.Context(), dir+"/rec", t.Output()))
 	assert.ErrorContains(t, tapCommand(t.Context(), nil, t.Output()), "requires --listen")
 }

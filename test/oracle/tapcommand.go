@@ -51,32 +51,15 @@ func tapCommand(ctx context.Context, args []string, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := tap.watch(ctx, client, *node); err != nil {
+		return err
+	}
 	listener, err := criserve.Listen(ctx, *listen)
 	if err != nil {
 		return err
 	}
-	serve := criserve.Config{Listener: listener}
-	serve.Runtime, serve.Images = tap.services(conn.Runtime, conn.Images)
-	server, err := criserve.New(serve)
-	if err != nil {
-		return err
-	}
-	if err := tap.watch(ctx, client, *node); err != nil {
-		return err
-	}
-	recording, stop := context.WithCancel(ctx)
-	recorded := make(chan error, 1)
-	go func() { recorded <- tap.run(recording) }()
-	select {
-	case <-tap.started:
-	case err := <-recorded:
-		stop()
-		return err
-	}
 	cli.NewPrinter(out)("start the kubelet with containerRuntimeEndpoint %s", *listen)
-	err = server.Run(ctx)
-	stop()
-	return errors.Join(err, <-recorded)
+	return tap.serve(ctx, listener, criserve.Config{Runtime: conn.Runtime, Images: conn.Images})
 }
 
 // watch observes the pods of a node until ctx is done. It returns when it has observed those of the first list.
