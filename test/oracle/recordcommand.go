@@ -12,7 +12,8 @@ import (
 	"github.com/kubeparts/kubeparts/sim/replay"
 )
 
-// recordCommand plays a scenario, records the kubelet in the format of package sim/record, and replays the recordings of its processes.
+// recordCommand plays a scenario, records the kubelet in the format of package sim/record, and replays the
+// recordings of its processes.
 func recordCommand(ctx context.Context, args []string, out io.Writer) error {
 	fs := flag.NewFlagSet("record", flag.ContinueOnError)
 	var o playOptions

@@ -61,8 +61,9 @@ func processDir(dir string, process int) string {
 	return filepath.Join(dir, fmt.Sprintf("process-%03d", process))
 }
 
-// serve passes the calls of kubelets on to the runtime of config, whose Listener it sets, until ctx is done. A kubelet has
-// connections as long as it runs: when the last one is closed, its recording ends, and the next connection is of another process.
+// serve passes the calls of kubelets on to the runtime of config, whose Listener it sets, until ctx is done. A
+// kubelet has connections as long as it runs: when the last one is closed, its recording ends, and the next
+// connection is of another process.
 func (t *tap) serve(ctx context.Context, listener net.Listener, config criserve.Config) error {
 	all, ctx := errgroup.WithContext(ctx)
 	all.Go(func() error {
