@@ -52,11 +52,6 @@ type Config struct {
 	OnEntry func(Entry)
 }
 
-// A ClientFunc returns the source and the sink of an agent. source delivers the pods of the API, and sink
-// applies writes to it, both without latency and faults. Each request of the client that writes must go
-// through a.Call, with the name of a method of the sink and the UID of the pod.
-type ClientFunc func(a *Agent, source podsource.PodSource, sink status.Sink) (podsource.PodSource, status.Sink, error)
-
 // A Report is the result of a run.
 type Report struct {
 	Seed       uint64

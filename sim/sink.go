@@ -4,7 +4,15 @@ import (
 	"context"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/podsource"
+	"github.com/kubeparts/kubeparts/status"
 )
+
+// A ClientFunc returns the source and the sink of an agent. source delivers the pods of the API, and sink
+// applies writes to it, both without latency and faults. Each request of the client that writes must go
+// through a.Call, with the name of a method of the sink and the UID of the pod.
+type ClientFunc func(a *Agent, source podsource.PodSource, sink status.Sink) (podsource.PodSource, status.Sink, error)
 
 // A sink is the API server's status endpoint as one agent calls it, with latency and faults.
 type sink struct {

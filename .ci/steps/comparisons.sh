@@ -3,7 +3,7 @@
 
 # facts compares the lists of the code that come from Kubernetes (feature gates, sysctls, refusals of
 # configurations) with the source of that version.
-facts() { (cd tools/kubernetes && GOWORK=off go test -count=1 ./facts); }
+facts() { (cd tools/kubernetes && GOWORK=off GOFLAGS=-trimpath go test -count=1 ./facts); }
 
 # run_test runs a command of test/ with the containerd of the other steps.
 run_test() { KUBEPARTS_CONTAINERD=${KUBEPARTS_CONTAINERD:-$containerd_dir/containerd} go run ./test "$@"; }
