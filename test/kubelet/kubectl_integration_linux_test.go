@@ -139,7 +139,8 @@ func kubectlTerminal(d desk) {
 			}
 			return nil
 		})
-		_, err = io.WriteString(terminal, "echo be''gun; sleep 3600\n")
+		// The program prints, not the terminal's shell, which ignores a signal while it starts the program.
+		_, err = io.WriteString(terminal, `sh -c 'echo be""gun; sleep 3600'`+"\n")
 		require.NoError(d.t, err)
 		until("begun")
 		_, err = io.WriteString(terminal, "\x03") // Ctrl-C is for the program there

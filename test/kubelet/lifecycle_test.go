@@ -39,11 +39,13 @@ func lifecycle(t *testing.T, w *world, more []shape) {
 	}
 	w.start("--v=4")
 	begun := time.Now()
+	crash := &crashes{world: w, logs: map[int32]*os.File{}}
 	// Not all at once: a crash loop is not at the same place again later.
 	waiting := slices.Clone(shapes)
 	w.until("all pods reach their expected states", func() error {
 		var wrong []error
 		pods := w.pods()
+		crash.open(pods["crash"])
 		waiting = slices.DeleteFunc(waiting, func(s shape) bool {
 			what := s.match(pods[s.name])
 			if what != "" {
@@ -57,13 +59,13 @@ func lifecycle(t *testing.T, w *world, more []shape) {
 	pods := w.pods()
 	require.Empty(t, w.mustList().doubles())
 
-	crashed := w.checkFirstRestart() // while the first instance is kept
+	crashed := crash.checkFirstRestart()
 	w.checkOrder(pods)
 	w.checkOutput(pods)
 	w.checkListing(pods["golden"])
 	w.checkRemoval(pods)
 	w.checkReplacement(pods["slow"])
-	w.checkBackoff(crashed)
+	crash.checkBackoff(crashed)
 
 	for _, s := range shapes { // pods at rest have not changed
 		if s.name != "polite" && s.name != "stubborn" && s.name != "crash" {
@@ -211,17 +213,40 @@ func (w *world) checkReplacement(old v1.Pod) {
 	require.True(t, after[0].at.After(before[len(before)-1].at), "the new pod began at %v, the old one ended at %v", after[0].at, before[len(before)-1].at)
 }
 
-// crashed returns when the n-th instance of the container that crashes began and
-// ended, by its log.
-func (w *world) crashed(n int32) (began, ended time.Time) {
-	w.t.Helper()
+// crashes are the instances of the container that crashes.
+type crashes struct {
+	*world
+	logs map[int32]*os.File // outlive their removal, which is at a restart
+}
+
+// open opens the logs that exist now.
+func (c *crashes) open(pod v1.Pod) {
+	for n := range statuses(pod)["main"].RestartCount + 1 {
+		if c.logs[n] != nil {
+			continue
+		}
+		if log, err := os.Open(c.logFile(pod, "main", n)); err == nil {
+			c.t.Cleanup(func() { _ = log.Close() })
+			c.logs[n] = log
+		}
+	}
+}
+
+// lived returns when the n-th instance began and ended, by its log.
+func (c *crashes) lived(n int32) (began, ended time.Time) {
+	c.t.Helper()
 	var lines []line
-	w.until(fmt.Sprintf("crash has been restarted %d times, and ended", n), func() error {
-		pod := w.pods()["crash"]
+	c.until(fmt.Sprintf("crash has been restarted %d times, and ended", n), func() error {
+		pod := c.pods()["crash"]
+		c.open(pod)
 		if s := statuses(pod)["main"]; s.RestartCount < n {
 			return errors.New(words(s))
 		}
-		if lines = w.readLog(w.logFile(pod, "main", n)); len(lines) < 2 {
+		printed, err := io.ReadAll(io.NewSectionReader(c.logs[n], 0, 1<<20))
+		if err != nil {
+			return err
+		}
+		if lines = parseLog(c.t, printed); len(lines) < 2 {
 			return fmt.Errorf("its log has %d lines", len(lines))
 		}
 		return nil
@@ -231,21 +256,21 @@ func (w *world) crashed(n int32) (began, ended time.Time) {
 
 // checkFirstRestart checks that a container which crashes for the first time
 // is started again at once, and returns when it crashed for the second time.
-func (w *world) checkFirstRestart() time.Time {
-	w.t.Helper()
-	_, ended := w.crashed(0)
-	again, ended2 := w.crashed(1)
-	w.t.Logf("restart 1 came after %v", again.Sub(ended))
-	lab.Below(w.t, "the first restart", again.Sub(ended), 10*time.Second)
+func (c *crashes) checkFirstRestart() time.Time {
+	c.t.Helper()
+	_, ended := c.lived(0)
+	again, ended2 := c.lived(1)
+	c.t.Logf("restart 1 came after %v", again.Sub(ended))
+	lab.Below(c.t, "the first restart", again.Sub(ended), 10*time.Second)
 	return ended2
 }
 
 // checkBackoff checks that the next restarts were 10 s and 20 s after the exit.
-func (w *world) checkBackoff(ended time.Time) {
-	w.t.Helper()
-	t := w.t
+func (c *crashes) checkBackoff(ended time.Time) {
+	c.t.Helper()
+	t, w := c.t, c.world
 	for n, wait := int32(2), 10*time.Second; n <= 3; n, wait = n+1, 2*wait {
-		began, end := w.crashed(n)
+		began, end := c.lived(n)
 		t.Logf("restart %d came after %v", n, began.Sub(ended))
 		require.GreaterOrEqual(t, began.Sub(ended), wait)
 		lab.Below(t, "the back-off", began.Sub(ended), 2*wait)

@@ -29,6 +29,9 @@ type process struct {
 	mu    sync.Mutex
 	open  int           // connections
 	ended chan struct{} // closed when there are none any more
+
+	closing sync.Once
+	closed  chan struct{} // by the server
 }
 
 // newProcess begins the recording of a process, with the present pods.
@@ -41,7 +44,7 @@ func (t *tap) newProcess(address net.Addr) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &process{tap: t, recorder: recorder, address: address, accepted: make(chan net.Conn), ended: make(chan struct{})}
+	p := &process{tap: t, recorder: recorder, address: address, accepted: make(chan net.Conn), ended: make(chan struct{}), closed: make(chan struct{})}
 	p.wrapped = node.Config{
 		Sources: map[string]podsource.PodSource{podsource.APISource: podsource.Func(func(_ context.Context, set func([]*v1.Pod)) error {
 			p.set = set
@@ -113,18 +116,19 @@ func (p *process) services(rt internalapi.RuntimeService, images internalapi.Ima
 	return p.recorder.RuntimeService(tappedRuntime{rt, p.tap, p.recorder}), p.recorder.ImageService(images)
 }
 
-// Accept implements net.Listener.
+// Accept implements net.Listener. It fails only after Close: the end of the process is not an error of the listener.
 func (p *process) Accept() (net.Conn, error) {
 	select {
 	case conn := <-p.accepted:
 		return conn, nil
-	case <-p.ended:
+	case <-p.closed:
 		return nil, net.ErrClosed
 	}
 }
 
 // Close implements net.Listener. The listener of all processes remains.
 func (p *process) Close() error {
+	p.closing.Do(func() { close(p.closed) })
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.endLocked()

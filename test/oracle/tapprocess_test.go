@@ -2,6 +2,8 @@ package oracle
 
 import (
 	"context"
+	"errors"
+	"net"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -74,6 +76,31 @@ func (n *tappedNode) run(t *testing.T, dir string, d time.Duration) {
 	require.NoError(t, agent.Run(ctx))
 	stopRecording()
 	require.NoError(t, <-recorded)
+}
+
+// The end of a process is no failure of the server of its connections.
+func TestTheListenerOfAProcessFailsAfterClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tap, err := newTap(t.TempDir(), nodeName, runtimeName)
+		require.NoError(t, err)
+		p, err := tap.newProcess(nil)
+		require.NoError(t, err)
+		client, server := net.Pipe()
+		require.True(t, p.add(server))
+		conn, err := p.Accept()
+		require.NoError(t, err)
+		accepted := make(chan error, 1)
+		go func() {
+			_, err := p.Accept()
+			accepted <- err
+		}()
+		require.NoError(t, errors.Join(conn.Close(), client.Close()))
+		synctest.Wait()
+		assert.False(t, p.add(server), "the process has ended")
+		assert.Empty(t, accepted)
+		require.NoError(t, p.Close())
+		assert.ErrorIs(t, <-accepted, net.ErrClosed)
+	})
 }
 
 // A process finds containers that run, that exited before and after the end of the process before it, and statuses.
