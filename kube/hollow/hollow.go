@@ -29,8 +29,8 @@ type Config struct {
 	Port Port
 
 	// Nodes is the configuration of the nodes. Adopt, NoScheduler and, with Port, Endpoint are
-	// set by this package, and Behave takes precedence over Rules. Nodes.Nodes, which are created by the process,
-	// must be empty with Shard.
+	// set by this package, and Behave takes precedence over Rules. Kwok's annotations of usage, as they are when a
+	// node first has the pod, complete both. Nodes.Nodes, which are created by the process, must be empty with Shard.
 	Nodes fakenode.Config
 }
 
@@ -67,6 +67,7 @@ func New(api *rest.Config, cfg Config) (*Nodes, error) {
 	if rules, behave := cfg.Rules, cfg.Nodes.Behave; rules != nil {
 		cfg.Nodes.Behave = rules.after(behave)
 	}
+	cfg.Nodes.Behave = withUsage(cfg.Nodes.Behave)
 	if sharded {
 		cfg.Nodes.Adopt = func(node *v1.Node) bool { return selects(node) && n.shards.runs(node.Name) }
 	}

@@ -56,7 +56,7 @@ func serve(t testing.TB, access auth.Authenticator, pods map[string]string) *ser
 	}
 	for name, behavior := range pods {
 		s.api.Put(&v1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", Annotations: map[string]string{fakenode.Annotation: behavior}},
+			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", Annotations: annotations(behavior)},
 			Spec:       v1.PodSpec{NodeName: "n0", Containers: []v1.Container{{Name: "main", Image: "web:1"}}},
 		})
 	}
@@ -67,6 +67,19 @@ func serve(t testing.TB, access auth.Authenticator, pods map[string]string) *ser
 		require.Eventually(t, func() bool { return s.node(i).Status.DaemonEndpoints.KubeletEndpoint.Port > 0 }, 30*time.Second, 10*time.Millisecond)
 	}
 	return s
+}
+
+// annotations returns the annotations of a pod with a behavior, or with pairs of kwok's: "usage-cpu=1".
+func annotations(text string) map[string]string {
+	if !strings.HasPrefix(text, "usage-") {
+		return map[string]string{fakenode.Annotation: text}
+	}
+	out := map[string]string{}
+	for _, pair := range strings.Split(text, ",") {
+		name, value, _ := strings.Cut(pair, "=")
+		out["kwok.x-k8s.io/"+name] = value
+	}
+	return out
 }
 
 func (s *served) node(i int) *v1.Node { return s.api.Get("nodes", "", fmt.Sprint("n", i)).(*v1.Node) }
@@ -87,6 +100,19 @@ func (s *served) get(i int, path string) (int, string) {
 	body, err := io.ReadAll(resp.Body)
 	require.NoError(s.t, err)
 	return resp.StatusCode, string(body)
+}
+
+func TestKwoksAnnotationsAreTheUsage(t *testing.T) {
+	s := serve(t, auth.Anonymous{}, map[string]string{"web": "usage-cpu=250m,usage-memory=64Mi", "none": "usage-cpu=-1,usage-memory=much", "some": "usage-memory=1G"})
+	defer s.stop()
+	var summary statsapi.Summary
+	_, text := s.get(0, "/stats/summary")
+	require.NoError(t, json.Unmarshal([]byte(text), &summary))
+	usage := map[string]string{}
+	for _, pod := range summary.Pods {
+		usage[pod.PodRef.Name] = fmt.Sprint(*pod.CPU.UsageNanoCores, " ", *pod.Memory.WorkingSetBytes)
+	}
+	assert.Equal(t, map[string]string{"web": "250000000 67108864", "none": "0 0", "some": "0 1000000000"}, usage)
 }
 
 func TestNodesHaveDifferentPorts(t *testing.T) {
