@@ -58,12 +58,17 @@ func (c cost) write(w io.Writer) {
 	nodes := float64(c.o.nodes)
 	memory := float64(c.after.memory) / mb / nodes
 	fmt.Fprintf(w, "\n%d nodes, %d pods, measured for %.0f s\n", c.o.nodes, c.o.pods, took)
-	fmt.Fprintf(w, "  memory     %6.0f MB in all, %.2f MB a node; in use on the heap %.0f MB, %.1f KB a pod; kubemark: %d MB a node, %.0f times\n",
-		float64(c.after.memory)/mb, memory, float64(c.after.heap)/mb, perPod(float64(c.after.heap)-float64(c.bare.heap), c.o.pods)/1e3, kubemarkMemory, kubemarkMemory/memory)
+	fmt.Fprintf(w, "  memory     %6.0f MB in all, %.2f MB a node; kubemark: %d MB a node, %.0f times\n",
+		float64(c.after.memory)/mb, memory, kubemarkMemory, kubemarkMemory/memory)
 	if c.after.cpu > 0 {
 		cpu := (c.after.cpu - c.before.cpu).Seconds() / took
-		fmt.Fprintf(w, "  processors %6.3f in all, %.5f a node; kubemark: %.2f a node, %.0f times\n", cpu, cpu/nodes, kubemarkCPU, kubemarkCPU*nodes/cpu)
+		fmt.Fprintf(w, "  processors %6.3f in all, %.5f a node; until then %.1f s; kubemark: %.2f a node, %.0f times\n",
+			cpu, cpu/nodes, c.before.cpu.Seconds(), kubemarkCPU, kubemarkCPU*nodes/cpu)
 	}
+	if c.o.program != "" {
+		return // the rest is not visible from outside
+	}
+	fmt.Fprintf(w, "  heap       %6.0f MB in use, %.1f KB a pod\n", float64(c.after.heap)/mb, perPod(float64(c.after.heap)-float64(c.bare.heap), c.o.pods)/1e3)
 	fmt.Fprintf(w, "  calls      %6.1f a second, %.2f a node\n", float64(c.calls)/took, float64(c.calls)/took/nodes)
 	fmt.Fprintf(w, "  goroutines %6d, %.1f a node\n", c.after.goroutines, float64(c.after.goroutines)/nodes)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"flag"
 	"io"
+	"os/exec"
 	"regexp"
 	"strconv"
 	"strings"
@@ -50,16 +51,39 @@ func TestIntegrationHollowNodesOnACluster(t *testing.T) {
 	assert.Empty(t, pods.Items)
 }
 
+// The nodes of another program are measured in the same way.
+func TestIntegrationAnotherProgramRunsTheNodes(t *testing.T) {
+	control := lab.NewControlPlane(t, lab.ControlPlaneConfig{NodeMonitorGrace: time.Minute})
+	binary := t.TempDir() + "/hollow"
+	built, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "github.com/kubeparts/kubeparts/examples/hollow").CombinedOutput()
+	require.NoError(t, err, "%s", built)
+	args := []string{"--kubeconfig=" + control.Kubeconfig, "--nodes=3", "--pods=30", "--for=1s", "--steady", "--program"}
+	var out bytes.Buffer
+	o, err := parseFlags(append(args, binary+" --adopt --kubeconfig={kubeconfig}"), &out)
+	require.NoError(t, err)
+	require.NoError(t, run(t.Context(), o, &out), "%s", &out)
+	t.Log(out.String())
+	assert.Contains(t, out.String(), "3/3 nodes are ready\n")
+	assert.Regexp(t, `memory +[1-9]\d* MB in all`, out.String())
+	assert.Regexp(t, `until then [\d.]+ s`, out.String())
+	assert.NotContains(t, out.String(), "goroutines")
+
+	o, err = parseFlags(append(args, binary+" --no-such-flag"), &out)
+	require.NoError(t, err)
+	assert.ErrorContains(t, run(t.Context(), o, &out), "no-such-flag")
+}
+
 func TestInvalidFlagsAreErrors(t *testing.T) {
 	for args, want := range map[string]string{
-		"":                           "either --kubeconfig or --lab",
-		"--lab --kubeconfig=x":       "either --kubeconfig or --lab",
-		"--lab --nodes=0":            "--nodes",
-		"--lab --nodes=2 --pods=221": "from 0 to 220",
-		"--lab --for=0s":             "--for",
-		"--lab extra":                `"extra"`,
-		"--lab --notes=1":            "notes",
-		"--lab --nodes=many":         "many",
+		"":                                   "either --kubeconfig or --lab",
+		"--lab --kubeconfig=x":               "either --kubeconfig or --lab",
+		"--lab --nodes=0":                    "--nodes",
+		"--lab --nodes=2 --pods=221":         "from 0 to 220",
+		"--lab --for=0s":                     "--for",
+		"--lab extra":                        `"extra"`,
+		"--lab --program=kwok --own-watches": "--own-watches",
+		"--lab --notes=1":                    "notes",
+		"--lab --nodes=many":                 "many",
 	} {
 		_, err := parseFlags(strings.Fields(args), io.Discard)
 		assert.ErrorContains(t, err, want, args)
@@ -81,12 +105,13 @@ func TestTheCostIsComparedWithKubemark(t *testing.T) {
 	now := time.Now()
 	cost{
 		options{nodes: 100, pods: 1000}, usage{heap: 1e6},
-		usage{at: now}, usage{at: now.Add(10 * time.Second), cpu: time.Second, memory: 220e6, heap: 51e6, goroutines: 500}, 300,
+		usage{at: now, cpu: 2 * time.Second}, usage{at: now.Add(10 * time.Second), cpu: 3 * time.Second, memory: 220e6, heap: 51e6, goroutines: 500}, 300,
 	}.write(&out)
 	assert.Equal(t, `
 100 nodes, 1000 pods, measured for 10 s
-  memory        220 MB in all, 2.20 MB a node; in use on the heap 51 MB, 50.0 KB a pod; kubemark: 220 MB a node, 100 times
-  processors  0.100 in all, 0.00100 a node; kubemark: 0.09 a node, 90 times
+  memory        220 MB in all, 2.20 MB a node; kubemark: 220 MB a node, 100 times
+  processors  0.100 in all, 0.00100 a node; until then 2.0 s; kubemark: 0.09 a node, 90 times
+  heap           51 MB in use, 50.0 KB a pod
   calls        30.0 a second, 0.30 a node
   goroutines    500, 5.0 a node
 `, out.String())

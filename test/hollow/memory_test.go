@@ -24,8 +24,10 @@ func TestHollowNodesInVirtualTime(t *testing.T) {
 		other, err := kubernetes.NewForConfig(rest)
 		require.NoError(t, err)
 		var out bytes.Buffer
-		h, err := newHollow(options{nodes: 10, pods: 100, name: "hollow"}, other, api.RESTConfig(), &out)
+		o := options{nodes: 10, pods: 100, name: "hollow"}
+		nodes, err := newInProcess(o, api.RESTConfig())
 		require.NoError(t, err)
+		h := newHollow(o, other, nodes, &out)
 		require.NoError(t, h.start(t.Context()))
 		require.NoError(t, h.createPods(t.Context()))
 		require.NoError(t, h.until(t.Context(), "pods are running", 100, h.running))
@@ -37,7 +39,7 @@ func TestHollowNodesInVirtualTime(t *testing.T) {
 			pod := api.Pod("hollow", h.pod(i).Name)
 			require.Equal(t, v1.PodRunning, pod.Status.Phase, pod.Name)
 			assert.Equal(t, h.nodes.Names()[i%10], pod.Spec.NodeName)
-			restarts[behavior(i) == "run" || behavior(i) == "flap=20s"] += pod.Status.ContainerStatuses[0].RestartCount
+			restarts[h.behavior(i) == "run" || h.behavior(i) == "flap=20s"] += pod.Status.ContainerStatuses[0].RestartCount
 		}
 		assert.Zero(t, restarts[true])
 		assert.Greater(t, restarts[false], int32(10))
@@ -49,7 +51,7 @@ func TestHollowNodesInVirtualTime(t *testing.T) {
 
 func TestEveryBehaviorIsValid(t *testing.T) {
 	for i := range 20 {
-		_, err := fake.ParseBehavior(behavior(i))
+		_, err := fake.ParseBehavior(new(hollow).behavior(i))
 		assert.NoError(t, err)
 	}
 }

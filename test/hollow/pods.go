@@ -1,11 +1,13 @@
 package hollow
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"sync"
+	"io"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,46 +34,37 @@ func (h *hollow) createPods(ctx context.Context) error {
 			break
 		}
 	}
-	var wg sync.WaitGroup
-	numbers, errs := make(chan int), make(chan error, creators)
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	for range creators {
-		wg.Go(func() {
-			for i := range numbers {
-				if err := h.createPod(ctx, i); err != nil {
-					errs <- fmt.Errorf("create pod %d: %w", i, err)
-					cancel()
-					return
-				}
-			}
-		})
-	}
+	return each(ctx, h.w, h.o.pods, "pods", h.createPod)
+}
+
+// each calls create for the numbers below n, several at once, and prints progress. It returns the first error.
+func each(ctx context.Context, w io.Writer, n int, what string, create func(context.Context, int) error) error {
+	all, canceled := errgroup.WithContext(ctx)
+	all.SetLimit(creators)
 	began, printed := time.Now(), time.Now()
-	for i := range h.o.pods {
+	print := func(i int) {
+		fmt.Fprintf(w, "%6.1fs  %d/%d %s are created\n", time.Since(began).Seconds(), i, n, what)
+	}
+	for i := range n {
+		if canceled.Err() != nil {
+			break
+		}
 		if time.Since(printed) > 2*time.Second {
 			printed = time.Now()
-			fmt.Fprintf(h.w, "%6.1fs  %d/%d pods are created\n", time.Since(began).Seconds(), i, h.o.pods)
+			print(i)
 		}
-		select {
-		case numbers <- i:
-		case <-ctx.Done():
-		}
+		all.Go(func() error {
+			if err := create(canceled, i); err != nil {
+				return fmt.Errorf("%d of %d %s: %w", i, n, what, err)
+			}
+			return nil
+		})
 	}
-	close(numbers)
-	wg.Wait()
-	close(errs)
-	var all []error
-	for err := range errs {
-		all = append(all, err)
+	if err := all.Wait(); err != nil || ctx.Err() != nil {
+		return cmp.Or(ctx.Err(), err)
 	}
-	if len(all) > 0 {
-		return all[0] // it canceled the others
-	}
-	if ctx.Err() == nil {
-		fmt.Fprintf(h.w, "%6.1fs  %d/%d pods are created\n", time.Since(began).Seconds(), h.o.pods, h.o.pods)
-	}
-	return ctx.Err()
+	print(n)
+	return nil
 }
 
 // createPod creates pod number i, unless it exists.
@@ -94,7 +87,10 @@ func (h *hollow) createPod(ctx context.Context, i int) (err error) {
 }
 
 // behavior returns the behavior of pod number i.
-func behavior(i int) string {
+func (h *hollow) behavior(i int) string {
+	if h.o.steady {
+		return "run"
+	}
 	switch i % 20 {
 	case 0:
 		return "exit=1@30s"
@@ -111,7 +107,7 @@ func (h *hollow) pod(i int) *v1.Pod {
 	pod := &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: fmt.Sprintf("%s-%d", h.o.name, i), Namespace: h.o.name, Labels: map[string]string{"app": h.o.name},
-			Annotations: map[string]string{fakenode.Annotation: behavior(i)},
+			Annotations: map[string]string{fakenode.Annotation: h.behavior(i)},
 		},
 		Spec: v1.PodSpec{
 			AutomountServiceAccountToken: new(false),

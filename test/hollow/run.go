@@ -40,14 +40,19 @@ func onCluster(ctx context.Context, o options, kubeconfig string, w io.Writer) (
 		return fmt.Errorf("--kubeconfig: %w", err)
 	}
 	calls := new(calls)
-	counted := rest.CopyConfig(config)
-	counted.QPS = 0
-	counted.Wrap(calls.wrap)
-	bare := measure()
-	h, err := newHollow(o, api, counted, w)
-	if err != nil {
-		return err
+	var nodes engine
+	if o.program != "" {
+		nodes = newProgram(o, api, kubeconfig, w)
+	} else {
+		counted := rest.CopyConfig(config)
+		counted.QPS = 0
+		counted.Wrap(calls.wrap)
+		if nodes, err = newInProcess(o, counted); err != nil {
+			return err
+		}
 	}
+	bare := measure()
+	h := newHollow(o, api, nodes, w)
 	defer func() { err = errors.Join(err, h.remove(context.WithoutCancel(ctx))) }()
 	if err := h.start(ctx); err != nil {
 		return orInterrupted(ctx, err)
@@ -59,7 +64,11 @@ func onCluster(ctx context.Context, o options, kubeconfig string, w io.Writer) (
 		return orInterrupted(ctx, err)
 	}
 	fmt.Fprintf(w, "measuring for %v …\n", o.length)
-	before, calledBefore := measure(), calls.count()
+	before, err := nodes.measure()
+	if err != nil {
+		return err
+	}
+	calledBefore := calls.count()
 	select {
 	case <-ctx.Done():
 		return nil
@@ -67,7 +76,11 @@ func onCluster(ctx context.Context, o options, kubeconfig string, w io.Writer) (
 		return h.err
 	case <-time.After(o.length):
 	}
-	cost{o, bare, before, measure(), calls.count() - calledBefore}.write(w)
+	after, err := nodes.measure()
+	if err != nil {
+		return err
+	}
+	cost{o, bare, before, after, calls.count() - calledBefore}.write(w)
 	if o.profile != "" {
 		return writeProfile(o.profile)
 	}
@@ -91,11 +104,31 @@ func writeProfile(file string) error {
 	return errors.Join(pprof.Lookup("heap").WriteTo(f, 0), f.Close())
 }
 
+// An engine runs nodes.
+type engine interface {
+	Names() []string
+	Run(ctx context.Context) error    // until ctx is done
+	Remove(ctx context.Context) error // removes the Node objects, after Run
+	measure() (usage, error)          // of the process that runs them
+}
+
+// inProcess runs the nodes in this process.
+type inProcess struct{ *fakenode.Nodes }
+
+func (inProcess) measure() (usage, error) { return measure(), nil }
+
+func newInProcess(o options, config *rest.Config) (engine, error) {
+	nodes, err := fakenode.New(config, fakenode.Config{
+		Nodes: fakenode.Many(o.nodes, fakenode.Node{Name: o.name}), NoScheduler: true, API: fakenode.API{OwnWatches: o.ownWatches},
+	})
+	return inProcess{nodes}, err
+}
+
 // A hollow is a set of nodes and pods.
 type hollow struct {
 	o     options
 	api   kubernetes.Interface
-	nodes *fakenode.Nodes
+	nodes engine
 	w     io.Writer
 
 	stop  context.CancelFunc
@@ -103,14 +136,8 @@ type hollow struct {
 	err   error
 }
 
-func newHollow(o options, api kubernetes.Interface, config *rest.Config, w io.Writer) (*hollow, error) {
-	nodes, err := fakenode.New(config, fakenode.Config{
-		Nodes: fakenode.Many(o.nodes, fakenode.Node{Name: o.name}), NoScheduler: true, API: fakenode.API{OwnWatches: o.ownWatches},
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &hollow{o: o, api: api, nodes: nodes, w: w, ended: make(chan struct{})}, nil
+func newHollow(o options, api kubernetes.Interface, nodes engine, w io.Writer) *hollow {
+	return &hollow{o: o, api: api, nodes: nodes, w: w, ended: make(chan struct{})}
 }
 
 // start starts the nodes and returns when all are ready.
