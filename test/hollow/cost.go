@@ -60,7 +60,7 @@ func (c cost) write(w io.Writer) {
 	fmt.Fprintf(w, "\n%d nodes, %d pods, measured for %.0f s\n", c.o.nodes, c.o.pods, took)
 	fmt.Fprintf(w, "  memory     %6.0f MB in all, %.2f MB a node; kubemark: %d MB a node, %.0f times\n",
 		float64(c.after.memory)/mb, memory, kubemarkMemory, kubemarkMemory/memory)
-	if c.after.cpu > 0 {
+	if c.after.cpu > c.before.cpu {
 		cpu := (c.after.cpu - c.before.cpu).Seconds() / took
 		fmt.Fprintf(w, "  processors %6.3f in all, %.5f a node; until then %.1f s; kubemark: %.2f a node, %.0f times\n",
 			cpu, cpu/nodes, c.before.cpu.Seconds(), kubemarkCPU, kubemarkCPU*nodes/cpu)

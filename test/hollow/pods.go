@@ -34,16 +34,16 @@ func (h *hollow) createPods(ctx context.Context) error {
 			break
 		}
 	}
-	return each(ctx, h.w, h.o.pods, "pods", h.createPod)
+	return each(ctx, h.w, h.o.pods, "pods are created", h.createPod)
 }
 
-// each calls create for the numbers below n, several at once, and prints progress. It returns the first error.
-func each(ctx context.Context, w io.Writer, n int, what string, create func(context.Context, int) error) error {
+// each calls do for the numbers below n, several at once, and prints progress. It returns the first error.
+func each(ctx context.Context, w io.Writer, n int, what string, do func(context.Context, int) error) error {
 	all, canceled := errgroup.WithContext(ctx)
 	all.SetLimit(creators)
 	began, printed := time.Now(), time.Now()
 	print := func(i int) {
-		fmt.Fprintf(w, "%6.1fs  %d/%d %s are created\n", time.Since(began).Seconds(), i, n, what)
+		fmt.Fprintf(w, "%6.1fs  %d/%d %s\n", time.Since(began).Seconds(), i, n, what)
 	}
 	for i := range n {
 		if canceled.Err() != nil {
@@ -54,8 +54,8 @@ func each(ctx context.Context, w io.Writer, n int, what string, create func(cont
 			print(i)
 		}
 		all.Go(func() error {
-			if err := create(canceled, i); err != nil {
-				return fmt.Errorf("%d of %d %s: %w", i, n, what, err)
+			if err := do(canceled, i); err != nil {
+				return fmt.Errorf("%d/%d %s: %w", i, n, what, err)
 			}
 			return nil
 		})

@@ -52,7 +52,7 @@ func (p *program) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	err = each(ctx, p.w, len(p.nodes), "nodes", func(ctx context.Context, i int) error {
+	err = each(ctx, p.w, len(p.nodes), "nodes are created", func(ctx context.Context, i int) error {
 		_, err := p.api.CoreV1().Nodes().Create(ctx, kwokNode(p.nodes[i]), metav1.CreateOptions{})
 		return err
 	})
@@ -74,7 +74,7 @@ func (p *program) Run(ctx context.Context) (err error) {
 
 // Remove implements engine.
 func (p *program) Remove(ctx context.Context) error {
-	return each(ctx, p.w, len(p.nodes), "removals", func(ctx context.Context, i int) error {
+	return each(ctx, p.w, len(p.nodes), "nodes are removed", func(ctx context.Context, i int) error {
 		err := p.api.CoreV1().Nodes().Delete(ctx, p.nodes[i], metav1.DeleteOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil
