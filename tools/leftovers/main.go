@@ -146,7 +146,8 @@ func reap() {
 }
 
 // stateDirs are the directories in which the programs that tests start keep files; the entries
-// of each are compared, not the files below them.
+// of each are compared, not the files below them. A directory is not an entry as long as there
+// is no file in it: containerd, mount and the CNI plugins make those that they share, once on each machine.
 var stateDirs = []string{
 	"/run", "/run/netns", "/run/containerd", "/var/lib", "/var/lib/cni", "/var/lib/cni/networks", "/var/lib/containerd", "/var/lib/kubelet",
 	"/var/log/pods", "/var/log/containers", "/etc/cni/net.d",
@@ -158,8 +159,12 @@ func machine() map[string]bool {
 	for _, dir := range append([]string{os.TempDir(), "/sys/class/net"}, stateDirs...) {
 		entries, _ := os.ReadDir(dir) // a directory that does not exist is empty
 		for _, e := range entries {
-			if !strings.HasPrefix(e.Name(), "go-build") { // of go commands that run beside this one
-				state["file "+filepath.Join(dir, e.Name())] = true
+			path := filepath.Join(dir, e.Name())
+			switch {
+			case strings.HasPrefix(e.Name(), "go-build"): // of go commands that run beside this one
+			case slices.Contains(stateDirs, dir) && !hasFiles(path):
+			default:
+				state["file "+path] = true
 			}
 		}
 	}
@@ -176,6 +181,19 @@ func machine() map[string]bool {
 		return nil // a cgroup may disappear while it is read
 	})
 	return state
+}
+
+// hasFiles reports whether a path is not a directory, or one with a file at any depth.
+func hasFiles(path string) bool {
+	found := false
+	_ = filepath.WalkDir(path, func(_ string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return nil // what cannot be read has disappeared
+		}
+		found = true
+		return filepath.SkipAll
+	})
+	return found
 }
 
 // added returns what is in after only, sorted.
