@@ -51,11 +51,17 @@ Running Suite: Controller Suite - /dir
 
 func TestSpecsWithOneNameAreNumbered(t *testing.T) {
 	r := &results{specs: map[string]string{}}
-	r.addSpecs([]ginkgo.Spec{
+	require.NoError(t, r.addSpecs([]ginkgo.Spec{
 		{Name: "a", Node: "It", State: "passed"}, {Name: "a", Node: "It", State: "timedout"},
 		{Name: "b", Node: "It", State: "pending"}, {Node: "BeforeSuite", State: "passed"},
-	})
+	}))
 	assert.Equal(t, map[string]string{"a": "passed", "a (2)": "failed", "b": "skipped"}, r.specs)
+}
+
+func TestSpecsThatAreSkippedBecauseTheSuiteFailsAreNoResult(t *testing.T) {
+	r := &results{specs: map[string]string{}}
+	err := r.addSpecs([]ginkgo.Spec{{Name: "a", Node: "It", State: "skipped"}, {Node: "SynchronizedBeforeSuite", State: "failed", Why: "no API server"}})
+	assert.EqualError(t, err, "SynchronizedBeforeSuite failed: no API server")
 }
 
 func TestTheReportListsWhatDiffers(t *testing.T) {

@@ -68,9 +68,13 @@ func (r *results) addTests(output string) {
 	}
 }
 
-// addSpecs adds the specs of a report. Specs with one name are numbered.
-func (r *results) addSpecs(specs []ginkgo.Spec) {
+// addSpecs adds the specs of a report. Specs with one name are numbered. It returns an error if the suite has not
+// started: its specs are then skipped, which is not a result.
+func (r *results) addSpecs(specs []ginkgo.Spec) error {
 	for _, s := range specs {
+		if strings.HasSuffix(s.Node, "BeforeSuite") && s.State != "passed" && s.State != "skipped" {
+			return fmt.Errorf("%s %s: %s", s.Node, s.State, s.Why)
+		}
 		if s.Node != "It" {
 			continue
 		}
@@ -87,4 +91,5 @@ func (r *results) addSpecs(specs []ginkgo.Spec) {
 			r.specs[name] = "failed"
 		}
 	}
+	return nil
 }

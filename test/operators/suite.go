@@ -76,7 +76,9 @@ func (s *suite) run(ctx context.Context, side side) (*results, error) {
 		if err != nil {
 			return nil, err
 		}
-		r.addSpecs(specs)
+		if err := r.addSpecs(specs); err != nil {
+			return nil, fmt.Errorf("%s does not start with %s, see %s: %w", s.name, side.name, log, err)
+		}
 	}
 	if r.ran() == 0 {
 		text := output.Bytes()
