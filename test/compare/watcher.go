@@ -111,6 +111,9 @@ func looksSettled(pod *v1.Pod) bool {
 				return c.Type == v1.PodReadyToStartContainers && c.Status == v1.ConditionTrue
 			})
 	case v1.PodRunning:
+		if pod.Spec.ActiveDeadlineSeconds != nil {
+			return false // it will fail
+		}
 		if pod.Spec.RestartPolicy == v1.RestartPolicyNever && slices.ContainsFunc(pod.Spec.Containers, func(c v1.Container) bool {
 			return c.LivenessProbe != nil || c.StartupProbe != nil
 		}) {
