@@ -146,11 +146,16 @@ func reap() {
 }
 
 // stateDirs are the directories in which the programs that tests start keep files; the entries
-// of each are compared, not the files below them. A directory is not an entry as long as there
-// is no file in it: containerd, mount and the CNI plugins make those that they share, once on each machine.
+// of each are compared, not the files below them.
 var stateDirs = []string{
 	"/run", "/run/netns", "/run/containerd", "/var/lib", "/var/lib/cni", "/var/lib/cni/networks", "/var/lib/containerd", "/var/lib/kubelet",
 	"/var/log/pods", "/var/log/containers", "/etc/cni/net.d",
+}
+
+// sharedDirs are directories that containerd, mount and the CNI plugins make once on each machine, and
+// leave. They are state only with a file in them.
+var sharedDirs = []string{
+	"/run/containerd", "/run/containerd/fifo", "/run/containerd/runc", "/run/containerd/s", "/run/mount", "/var/lib/cni", "/var/lib/cni/results",
 }
 
 // machine returns what is compared, a line for each thing.
@@ -162,7 +167,7 @@ func machine() map[string]bool {
 			path := filepath.Join(dir, e.Name())
 			switch {
 			case strings.HasPrefix(e.Name(), "go-build"): // of go commands that run beside this one
-			case slices.Contains(stateDirs, dir) && !hasFiles(path):
+			case slices.Contains(sharedDirs, path) && !hasFiles(path):
 			default:
 				state["file "+path] = true
 			}
