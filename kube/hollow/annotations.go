@@ -15,7 +15,8 @@ const (
 )
 
 // withUsage returns a function that completes the behavior of behave, which may be nil, with the usage
-// of the annotations. A behavior with usage of its own is not changed, and an invalid quantity is ignored.
+// of the annotations. A behavior with usage of its own is not changed, and text that is no positive quantity is
+// ignored; a quantity beyond the range of a behavior is an error of that.
 func withUsage(behave func(*v1.Pod, *v1.Container) (fake.Behavior, bool)) func(*v1.Pod, *v1.Container) (fake.Behavior, bool) {
 	return func(pod *v1.Pod, c *v1.Container) (b fake.Behavior, ok bool) {
 		if behave != nil {
