@@ -3,7 +3,7 @@ package cri
 import "time"
 
 // A pace determines how many calls that start pods are made at a time. It follows the latency of the
-// runtime: while calls in parallel take as long as one alone, their number doubles; once they take
+// runtime: while calls in parallel take as long as one alone, their number triples; once they take
 // longer, further calls would only wait inside the runtime, and slow down each other and everything
 // else on the node. The zero value is the pace of a runtime whose latency is unknown.
 //
@@ -12,7 +12,7 @@ import "time"
 // the disk need not be known.
 type pace struct {
 	limit  float64                   // calls at a time; zero means paceMin
-	steady bool                      // the latency has grown once: the limit no longer doubles
+	steady bool                      // the latency has grown once: the limit no longer triples
 	base   [startKinds]time.Duration // the latency of a call without others; zero: unknown
 }
 
@@ -35,6 +35,10 @@ const (
 	// paceTolerance is how many times the base a call may take without counting as delayed: calls
 	// of one kind differ from each other.
 	paceTolerance = 2
+
+	// paceGrowth is what a call that was not delayed adds to the limit before the latency has grown
+	// for the first time. As many calls as the limit allows end in a round, thus 2 triples it.
+	paceGrowth = 2
 
 	// Between paceFew and paceMany delayed calls, the limit is not changed.
 	paceFew, paceMany = 0.5, 1
@@ -69,7 +73,7 @@ func (p pace) after(kind startKind, latency time.Duration, n int) pace {
 	case p.steady:
 		p.limit += 1 / p.limit
 	default:
-		p.limit++
+		p.limit += paceGrowth
 	}
 	p.limit = min(max(p.limit, paceMin), paceMax)
 	return p

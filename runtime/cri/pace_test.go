@@ -12,7 +12,7 @@ import (
 
 func TestThePaceFollowsTheLatency(t *testing.T) {
 	const ms = time.Millisecond
-	doubling := pace{limit: 8, base: base(100 * ms)}
+	growing := pace{limit: 8, base: base(100 * ms)}
 	steady := pace{limit: 8, base: base(100 * ms), steady: true}
 	for name, tc := range map[string]struct {
 		before  pace
@@ -21,11 +21,11 @@ func TestThePaceFollowsTheLatency(t *testing.T) {
 		want    pace
 	}{
 		"the first call":                      {pace{}, 100 * ms, 1, pace{limit: 2, base: base(100 * ms)}},
-		"as fast as one alone":                {doubling, 100 * ms, 8, pace{limit: 9, base: base(100 * ms)}},
-		"within the tolerance":                {doubling, 200 * ms, 8, pace{limit: 9, base: base(100 * ms)}},
-		"few calls, so the limit is no cause": {doubling, 100 * ms, 7, doubling},
-		"nearly one of eight waits":           {doubling, 220 * ms, 8, doubling},
-		"six of eight wait":                   {doubling, 800 * ms, 8, pace{limit: 7.375, base: base(100 * ms), steady: true}},
+		"as fast as one alone":                {growing, 100 * ms, 8, pace{limit: 10, base: base(100 * ms)}},
+		"within the tolerance":                {growing, 200 * ms, 8, pace{limit: 10, base: base(100 * ms)}},
+		"few calls, so the limit is no cause": {growing, 100 * ms, 7, growing},
+		"nearly one of eight waits":           {growing, 220 * ms, 8, growing},
+		"six of eight wait":                   {growing, 800 * ms, 8, pace{limit: 7.375, base: base(100 * ms), steady: true}},
 		"it grows slowly once it is steady":   {steady, 100 * ms, 8, pace{limit: 8.125, base: base(100 * ms), steady: true}},
 		"faster than the base":                {steady, 50 * ms, 3, pace{limit: 8, base: base(50 * ms), steady: true}},
 		"one alone is slower":                 {steady, 180 * ms, 1, pace{limit: 8, base: base(110 * ms), steady: true}},
