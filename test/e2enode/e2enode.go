@@ -27,6 +27,9 @@ func StandIn(name string, args []string) (code int, ok bool) {
 
 // e2enode runs the tests and returns the exit code.
 func e2enode(ctx context.Context, o options, out io.Writer) int {
+	if o.merge != "" {
+		return merge(o.merge, out)
+	}
 	if isolate.Isolated() {
 		return runLane(ctx, o, out)
 	}
@@ -52,6 +55,7 @@ func e2enode(ctx context.Context, o options, out io.Writer) int {
 		return 2
 	}
 	r := newReport(h, notMeasurable(), differences())
+	r.elsewhere = elsewhere(emulated(), notMeasurable())
 	if err := markdown.Write(o.report, r.markdown(), say); err != nil {
 		say("%v", err)
 		return 2

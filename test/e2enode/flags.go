@@ -36,8 +36,10 @@ type options struct {
 	timeout         time.Duration
 	tools           string // ginkgo, and the programs of images
 	kubernetes      string // the kubelet and its suite
+	emulated        string // in the machine of modern: address of the registry of the suite's images
 	logs            string
 	results, report string
+	merge           string // file of results of the machine of modern
 }
 
 const usage = `e2enode runs Kubernetes' tests of the kubelet, test/e2e_node, against a real kubelet and
@@ -53,6 +55,7 @@ It requires Linux, root, the ports 6443, 10248, 10250 and 10255, no other kubele
 
   differences.txt     tests that the agent does not pass and the kubelet does, with the reasons
   not-measurable.txt  tests that are not run on this kind of machine, with the reasons
+  not-emulated.txt    the same for the emulated machine: 'go run ./test modern e2enode --focus …'
 
 Results of earlier runs are kept in e2enode/results.tsv of the cache of .ci/run. The exit code is 1 if
 a difference has no reason, or a reason in the files applies to nothing, and 2 if the tests could not be run.
@@ -72,8 +75,10 @@ func parseFlags(args []string, stdout io.Writer) (o options, err error) {
 	fs.DurationVar(&o.timeout, "timeout", 3*time.Hour, "`time` after which remaining tests of a program are not run")
 	fs.StringVar(&o.tools, "tools", "", "`directory` of ginkgo and agnhost (default: that of .ci/run)")
 	fs.StringVar(&o.kubernetes, "kubernetes", "", "`directory` of kubelet and e2e_node.test (default: that of hack/kubelet.sh)")
+	fs.StringVar(&o.emulated, "emulated", "", "this is the machine of 'go run ./test modern': `address` of the registry of the suite's images")
 	fs.StringVar(&o.logs, "logs", filepath.Join(os.TempDir(), "e2enode"), "`directory` for logs and ginkgo's reports")
 	fs.StringVar(&o.results, "results", "", "`file` of the latest result of each test, which is updated (default: in the cache of .ci/run)")
+	fs.StringVar(&o.merge, "merge", "", "only add the results of 'go run ./test modern e2enode', a `file`, to those in the repository, and write their report")
 	fs.StringVar(&o.report, "report", "docs/e2e-node.md", "`file` to write the report to")
 	if err := cli.Parse(fs, args, usage, stdout); err != nil {
 		return o, err
@@ -99,7 +104,7 @@ func parseFlags(args []string, stdout io.Writer) (o options, err error) {
 			return o, fmt.Errorf("find the file of results (see --results): %w", err)
 		}
 	}
-	if len(o.subjects) == 0 {
+	if len(o.subjects) == 0 || o.merge != "" {
 		return o, nil
 	}
 	return o, o.findPrograms()
@@ -117,8 +122,12 @@ func (o *options) findPrograms() error {
 	if o.kubernetes == "" {
 		o.kubernetes = filepath.Join(cache, "kubelet-"+lab.KubernetesVersion)
 	}
+	tools := []string{ginkgoName}
+	if o.emulated == "" {
+		tools = append(tools, images.Agnhost, images.NoNewPrivs, images.DevicePlugin)
+	}
 	return errors.Join(
-		labenv.Require("bash .ci/run conformance-images", o.tools, ginkgoName, images.Agnhost, images.NoNewPrivs, images.DevicePlugin),
+		labenv.Require("bash .ci/run conformance-images", o.tools, tools...),
 		labenv.Require("bash hack/kubelet.sh "+lab.KubernetesVersion+" kubelet e2e_node", o.kubernetes, suiteName, string(kubelet)))
 }
 

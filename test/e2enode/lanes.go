@@ -32,7 +32,7 @@ const jobTime = 10 * time.Minute
 // jobsOf divides the selected tests into jobs of about the same time, and returns them for each program.
 // Before the first run, when the names of the tests are not known, it returns one job of each.
 func jobsOf(all results, o options) (jobs []job) {
-	skip := reasons.Patterns(notMeasurable())
+	skip := reasons.Patterns(o.excluded())
 	if o.skip != "" {
 		skip = append(skip, o.skip)
 	}
@@ -231,20 +231,25 @@ func runLane(ctx context.Context, o options, out io.Writer) int {
 		say("failed to read the names of the tests: %v", err)
 		return 2
 	}
-	s := o.subjects[0]
-	for _, m := range modesOf(h.names(), o.focus) {
-		run, latest, err := runSubject(ctx, s, m, o, out, say)
-		h.tests.merge(s, run)
-		if latest != "" {
-			h.latest = latest
-		}
-		if err := h.write(o.results); err != nil {
-			say("failed to write the results: %v", err)
-			return 2
-		}
-		if err != nil {
-			say("failed to run the tests against the %s: %v", s, err)
-			return 2
+	required := modesOf(h.names(), o.focus)
+	if o.emulated != "" {
+		required = modes[:1] // the tests of the others are measurable anywhere
+	}
+	for _, s := range o.subjects {
+		for _, m := range required {
+			run, latest, err := runSubject(ctx, s, m, o, out, say)
+			h.tests.merge(s, run)
+			if latest != "" {
+				h.latest = latest
+			}
+			if err := h.write(o.results); err != nil {
+				say("failed to write the results: %v", err)
+				return 2
+			}
+			if err != nil {
+				say("failed to run the tests against the %s: %v", s, err)
+				return 2
+			}
 		}
 	}
 	return 0

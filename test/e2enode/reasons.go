@@ -14,11 +14,25 @@ var differencesText string
 //go:embed not-measurable.txt
 var notMeasurableText string
 
+//go:embed not-emulated.txt
+var notEmulatedText string
+
 // differences are the explained differences.
 func differences() []reasons.Reason { return reasons.Parse(differencesText) }
 
 // notMeasurable are the tests that are not run. Labels are parts of the names of tests.
 func notMeasurable() []reasons.Reason { return reasons.Parse(notMeasurableText) }
+
+// notEmulated are the tests that are not run in the machine of modern.
+func notEmulated() []reasons.Reason { return reasons.Parse(notEmulatedText) }
+
+// excluded are the tests that are not run on the machine of these options.
+func (o options) excluded() []reasons.Reason {
+	if o.emulated != "" {
+		return notEmulated()
+	}
+	return notMeasurable()
+}
 
 // unusedReasons describes the reasons that apply to no test of the suite, and those of differences
 // that no longer exist.

@@ -24,6 +24,7 @@ type report struct {
 	unexplained []difference
 	ours        []difference // passed by the agent only
 	neither     []difference // failed with both
+	elsewhere   int          // see the function
 }
 
 // A tally counts tests.
@@ -190,6 +191,15 @@ A test with several labels is counted for each of them.
 |---|---|---|---|---|---|
 `
 
+const notMeasurableSection = `
+## Not measurable here
+
+[not-measurable.txt](../test/e2enode/not-measurable.txt) selects these tests by label or name. %d of them were run [in an emulated machine](e2e-node-emulated.md) with cgroup v2 and systemd.
+
+| tests | reason |
+|---|---|
+`
+
 // markdown returns the report as a document.
 func (r report) markdown() string {
 	var b strings.Builder
@@ -203,15 +213,20 @@ func (r report) markdown() string {
 		row(label, r.byLabel[label])
 	}
 	row("**all tests**", t)
-	section(&b, "Differences", "Passed by the kubelet and not by the agent.", r.explained)
-	section(&b, "Differences without a reason", "These fail the step: mend the agent, or add the reason to [differences.txt](../test/e2enode/differences.txt).", r.unexplained)
-	section(&b, "Passed by the agent only", "", r.ours)
-	section(&b, "Passed by neither", "Kubelet and agent fail on this machine, or the agent is not compared because the test fails with the kubelet.", r.neither)
-	b.WriteString("\n## Not measurable here\n\n[not-measurable.txt](../test/e2enode/not-measurable.txt) selects these tests by label or name.\n\n| tests | reason |\n|---|---|\n")
+	r.sections(&b, "differences.txt")
+	fmt.Fprintf(&b, notMeasurableSection, r.elsewhere)
 	for _, e := range r.unexplored {
 		fmt.Fprintf(&b, "| %d | %s |\n", e.tests, markdown.Cell(e.why))
 	}
 	return b.String()
+}
+
+// sections writes the tables of the tests that a program did not pass. list is the file of the reasons.
+func (r report) sections(b *strings.Builder, list string) {
+	section(b, "Differences", "Passed by the kubelet and not by the agent.", r.explained)
+	section(b, "Differences without a reason", "These fail the step: mend the agent, or add the reason to ["+list+"](../test/e2enode/"+list+").", r.unexplained)
+	section(b, "Passed by the agent only", "", r.ours)
+	section(b, "Passed by neither", "Kubelet and agent fail on this machine, or the agent is not compared because the test fails with the kubelet.", r.neither)
 }
 
 // section writes a table of tests, if there are any.

@@ -89,14 +89,18 @@ func oneLine(text string) string {
 
 // readResults returns no results if the file does not exist.
 func readResults(file string) (history, error) {
-	all := results{}
 	text, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
-		return history{tests: all}, nil
+		return history{tests: results{}}, nil
 	} else if err != nil {
 		return history{}, err
 	}
-	first, rest, _ := strings.Cut(string(text), "\n")
+	return parseResults(file, string(text))
+}
+
+func parseResults(file, text string) (history, error) {
+	all := results{}
+	first, rest, _ := strings.Cut(text, "\n")
 	latest, ok := strings.CutPrefix(first, "# ")
 	if !ok {
 		return history{}, fmt.Errorf("%s: the first line does not name the latest run", file)

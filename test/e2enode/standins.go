@@ -19,7 +19,7 @@ import (
 
 // The suite starts, stops and restarts the kubelet with sudo, systemd-run and systemctl. On a
 // machine without systemd, this program takes their places under these names: it implements the
-// calls that the suite makes, and no others.
+// calls that the suite makes, and no others. With systemd, it takes that of sudo.
 var standIns = map[string]func(args []string) error{
 	"sudo":        sudo,
 	"systemctl":   func(args []string) error { return systemctl(unitsDir(), args) },

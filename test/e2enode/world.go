@@ -37,8 +37,8 @@ type world struct {
 var ports = []int{6443, 10248, 10250, 10255}
 
 // kubeletConfig is the configuration that the suite starts the subject with, after changes of its
-// own. It differs from Kubernetes' jenkins/default-kubelet-config.yaml in what this machine
-// requires: cgroup v1 and swap are accepted, and the disk may be nearly full.
+// own, without the cgroup driver. It differs from Kubernetes' jenkins/default-kubelet-config.yaml in
+// what this machine requires: cgroup v1 and swap are accepted, and the disk may be nearly full.
 //
 //go:embed kubelet.yaml
 var kubeletConfig []byte
@@ -51,7 +51,7 @@ func runSubject(ctx context.Context, s subject, m mode, o options, out io.Writer
 		w := newWorld(t, s, o, say)
 		suite := w.suite(o, s, m, say)
 		latest = fmt.Sprintf("%s with containerd %s on %s/%s with %d processors", time.Now().Format(time.DateOnly), w.daemon.Version, runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
-		skip := reasons.Patterns(notMeasurable())
+		skip := reasons.Patterns(o.excluded())
 		if o.skip != "" {
 			skip = append(skip, o.skip)
 		}
@@ -83,17 +83,20 @@ func newWorld(t testing.TB, s subject, o options, say func(string, ...any)) *wor
 	w := &world{Env: labenv.New(t, "", "containerd")}
 	w.Must("start", portsFree())
 	// Registered before containerd is started, so that it runs after the pods were removed.
-	remove, err := isolate.Directories(w.Dir, "/var/lib/kubelet", "/var/log/pods", "/var/log/containers", "/run")
+	remove, err := isolate.Directories(w.Dir, w.directories(o)...)
 	t.Cleanup(func() {
 		if err := remove(); err != nil {
 			w.Errorf("clean up: %v", err)
 		}
 	})
 	w.Must("prepare directories", errors.Join(err, os.MkdirAll("/run/containerd", 0o755)))
-	say("%s: starting containerd (%s), building images", s, os.Getenv("KUBEPARTS_CONTAINERD"))
-	registry := lab.NewRegistry(t)
-	w.Must("build images", images.Maker{Tools: o.tools, Dir: w.Dir}.Serve(registry, filepath.Join(o.kubernetes, suiteName)))
-	w.daemon = lab.Containerd(t, lab.ContainerdConfig{Mirror: "http://" + registry.Host, MirrorHosts: []string{images.Host}})
+	registry := o.emulated
+	if registry == "" {
+		say("%s: building images", s)
+		registry = ServeImages(t, o.tools, o.kubernetes, w.Dir)
+	}
+	say("%s: starting containerd (%s)", s, os.Getenv("KUBEPARTS_CONTAINERD"))
+	w.daemon = lab.Containerd(t, lab.ContainerdConfig{Mirror: "http://" + registry, MirrorHosts: []string{images.Host}})
 	t.Cleanup(func() {
 		err := errors.Join(stopUnits(w.units()), os.WriteFile(filepath.Join(w.logs(o, s), "containerd.log"), []byte(w.daemon.Log(1_000_000)), 0o644))
 		if err != nil {
@@ -104,6 +107,25 @@ func newWorld(t testing.TB, s subject, o options, say func(string, ...any)) *wor
 	w.Must("name the socket", os.Symlink(strings.TrimPrefix(w.daemon.Endpoint, "unix://"), "/run/containerd/containerd.sock"))
 	w.Must("prepare the suite", w.prepare(s, o))
 	return w
+}
+
+// ServeImages starts a registry with the images of the suite in directory kubernetes, which are made with the programs
+// in directory tools, and returns its address. dir is for temporary files.
+func ServeImages(t testing.TB, tools, kubernetes, dir string) string {
+	registry := lab.NewRegistry(t)
+	if err := (images.Maker{Tools: tools, Dir: dir}).Serve(registry, filepath.Join(kubernetes, suiteName)); err != nil {
+		t.Fatalf("build images: %v", err)
+	}
+	return registry.Host
+}
+
+// directories are those of the machine that are empty at the beginning of a run.
+func (w *world) directories(o options) []string {
+	all := []string{"/var/lib/kubelet", "/var/log/pods", "/var/log/containers"}
+	if o.emulated == "" { // otherwise it is that of systemd, and of this machine alone
+		all = append(all, "/run")
+	}
+	return all
 }
 
 func (w *world) bin() string   { return filepath.Join(w.Dir, "bin") }
@@ -119,11 +141,13 @@ func (w *world) prepare(s subject, o options) error {
 		return err
 	}
 	err = errors.Join(os.Mkdir(w.bin(), 0o755), os.Mkdir(w.units(), 0o755), os.MkdirAll(w.logs(o, s), 0o755),
-		os.WriteFile(w.config(), kubeletConfig, 0o644),
+		os.WriteFile(w.config(), fmt.Appendf(kubeletConfig[:len(kubeletConfig):len(kubeletConfig)], "cgroupDriver: %s\n", lab.CgroupDriver()), 0o644),
 		os.WriteFile(w.pidFile(), []byte(strconv.Itoa(w.daemon.PID())), 0o644),
 		os.Symlink(filepath.Join(o.kubernetes, suiteName), w.binary()))
 	for name := range standIns {
-		err = errors.Join(err, os.Symlink(self, filepath.Join(w.bin(), name)))
+		if name == "sudo" || !hasSystemd() {
+			err = errors.Join(err, os.Symlink(self, filepath.Join(w.bin(), name)))
+		}
 	}
 	if s == kubelet {
 		return errors.Join(err, os.Symlink(filepath.Join(o.kubernetes, string(kubelet)), program))
@@ -147,6 +171,12 @@ func (w *world) suite(o options, s subject, m mode, say func(string, ...any)) gi
 		}, m.args),
 		Printf: func(format string, args ...any) { say("%s: %s", s, fmt.Sprintf(format, args...)) },
 	}
+}
+
+// hasSystemd reports whether systemd is the first process. Its manual page sd_booted(3) has this way to find out.
+func hasSystemd() bool {
+	_, err := os.Lstat("/run/systemd/system")
+	return err == nil
 }
 
 // portsFree returns an error if a port of the suite is in use.

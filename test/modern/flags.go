@@ -49,9 +49,12 @@ control plane, once with each cgroup driver: systemd with systemd as the first p
   go run ./test modern                                        the pods about resources, kubelet and node
   go run ./test modern --drivers systemd compare --focus 'probes|volumes' --all
   go run ./test modern --drivers cgroupfs --swap 1024 --huge-pages 64 compare
+  go run ./test modern --drivers systemd --cpus 8 e2enode --focus 'CPU Manager'
 
 Files that the command writes to its directory, /out in the machine, are in the directory of --results when it has
 ended. compare keeps there what it has observed: 'go run ./test compare --from DIRECTORY/systemd' compares it again.
+
+e2enode writes results.tsv there, which 'go run ./test e2enode --merge FILE' adds to those of earlier runs.
 
 It requires Linux, root, a gigabyte of disk, qemu-system-x86_64, mke2fs and dpkg-deb, and the results of
 'bash .ci/run containerd kubernetes' and 'bash hack/kubelet.sh ` + lab.KubernetesVersion + `'. The first run downloads

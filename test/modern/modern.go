@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/internal/lab"
 	"github.com/kubeparts/kubeparts/test/compare"
+	"github.com/kubeparts/kubeparts/test/e2enode"
 	"github.com/kubeparts/kubeparts/test/internal/cli"
 	"github.com/kubeparts/kubeparts/test/internal/labenv"
 	"github.com/kubeparts/kubeparts/test/internal/machine"
@@ -36,7 +38,7 @@ func modern(ctx context.Context, o options, out io.Writer) int {
 	}
 	defer os.RemoveAll(dir)
 	programs, job := filepath.Join(dir, "programs"), filepath.Join(dir, "job")
-	if err := errors.Join(stagePrograms(programs), stageJob(ctx, o, job)); err != nil {
+	if err := errors.Join(stagePrograms(programs, o.command[0]), stageJob(ctx, o, job)); err != nil {
 		say("failed to prepare the machine: %v", err)
 		return 2
 	}
@@ -58,8 +60,7 @@ func runIn(ctx context.Context, o options, driver, dir string, out io.Writer, sa
 	ctx, cancel := context.WithTimeoutCause(ctx, o.timeout, fmt.Errorf("not done after %v (see --timeout)", o.timeout))
 	defer cancel()
 	job, results := filepath.Join(dir, "job"), filepath.Join(o.results, driver)
-	err := errors.Join(os.MkdirAll(results, 0o755), os.WriteFile(filepath.Join(job, "run"), []byte(script(driver, o)), 0o644))
-	if err != nil {
+	if err := os.MkdirAll(results, 0o755); err != nil {
 		return 0, err
 	}
 	m := machine.Config{
@@ -68,10 +69,20 @@ func runIn(ctx context.Context, o options, driver, dir string, out io.Writer, sa
 		Say: func(format string, args ...any) { say("%s: %s", driver, fmt.Sprintf(format, args...)) },
 	}
 	var code int
-	err = lab.Program(ctx, out, func(t testing.TB) (err error) {
-		if o.command[0] == "compare" {
+	err := lab.Program(ctx, out, func(t testing.TB) (err error) {
+		var registry string
+		switch o.command[0] {
+		case "compare":
 			m.Say("starting the control planes outside of the machine")
 			startControlPlanes(t, filepath.Join(job, controlPlanes))
+		case "e2enode":
+			m.Say("making the images of the suite outside of the machine")
+			if registry, err = startRegistry(t, dir); err != nil {
+				return err
+			}
+		}
+		if err := os.WriteFile(filepath.Join(job, "run"), []byte(script(driver, registry, o)), 0o644); err != nil {
+			return err
 		}
 		code, err = machine.Run(ctx, m, results)
 		return err
@@ -94,19 +105,34 @@ func startControlPlanes(t testing.TB, dir string) {
 	}
 }
 
+// startRegistry starts a registry of the images of Kubernetes' tests of nodes on this machine, and returns its address
+// in the machine. dir is for temporary files.
+func startRegistry(t testing.TB, dir string) (string, error) {
+	cache, err := lab.CacheDir()
+	if err != nil {
+		return "", err
+	}
+	host := e2enode.ServeImages(t, filepath.Join(cache, conformanceDir), filepath.Join(cache, kubeletDir), dir)
+	_, port, err := net.SplitHostPort(host)
+	return net.JoinHostPort(machine.Host().String(), port), err
+}
+
 // controlPlanes is the directory of the files of the control planes, in that of the job.
 const controlPlanes = "control-planes"
 
 // program is this program in the machine.
 const program = "/job/test"
 
-// script returns the shell script that runs the command in the machine.
-func script(driver string, o options) string {
+// script returns the shell script that runs the command in the machine. registry is that of the images of e2enode.
+func script(driver, registry string, o options) string {
 	command := slices.Clone(o.command)
 	switch command[0] {
 	case "sh": // not a command of this program
 	case "compare":
 		command = slices.Concat([]string{program, "compare", "--save", "/out", "--control-planes", "/job/" + controlPlanes}, command[1:])
+	case "e2enode":
+		command = slices.Concat([]string{program, "e2enode", "--emulated", registry, "--agent", "/job/kubelet", "--procs", "1",
+			"--logs", "/out/logs", "--results", "/out/results.tsv"}, command[1:])
 	default:
 		command = slices.Insert(command, 0, program)
 	}
@@ -136,18 +162,31 @@ func stageJob(ctx context.Context, o options, dir string) error {
 	return labenv.Build(ctx, node)
 }
 
-// stagePrograms makes the directory of the programs in the cache of .ci/run that the machine uses, with the same names.
-func stagePrograms(dir string) error {
+// The directories of the cache of .ci/run that other scripts fill.
+const (
+	kubeletDir     = "kubelet-" + lab.KubernetesVersion
+	conformanceDir = "conformance-" + lab.KubernetesVersion
+)
+
+// stagePrograms makes the directory of the programs in the cache of .ci/run that a command uses in the machine, with
+// the same names.
+func stagePrograms(dir, command string) error {
 	cache, err := lab.CacheDir()
 	if err != nil {
 		return err
 	}
-	required := map[string]struct {
-		command string
+	type programs struct {
+		command string // that builds them
 		names   []string
-	}{
+	}
+	required := map[string]programs{
 		"kubernetes-" + lab.KubernetesVersion: {"bash .ci/run kubernetes", []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler"}},
-		"kubelet-" + lab.KubernetesVersion:    {"bash hack/kubelet.sh " + lab.KubernetesVersion, []string{"kubelet"}},
+		kubeletDir:                            {"bash hack/kubelet.sh " + lab.KubernetesVersion, []string{"kubelet"}},
+	}
+	if command == "e2enode" {
+		delete(required, "kubernetes-"+lab.KubernetesVersion) // the suite contains an API server
+		required[kubeletDir] = programs{"bash hack/kubelet.sh " + lab.KubernetesVersion + " kubelet e2e_node", []string{"kubelet", "e2e_node.test"}}
+		required[conformanceDir] = programs{"bash .ci/run conformance-images", []string{"ginkgo"}}
 	}
 	for name, r := range required {
 		if err := errors.Join(labenv.Require(r.command, filepath.Join(cache, name), r.names...), stage(filepath.Join(cache, name), filepath.Join(dir, name), r.names)); err != nil {

@@ -41,14 +41,15 @@ func TestArgumentsAfterTheFlagsAreTheCommand(t *testing.T) {
 
 func TestTheCommandRunsWithItsArgumentsUnchanged(t *testing.T) {
 	o := options{slowness: 2.5, command: []string{"compare", "--focus", "it's a|b $HOME"}}
-	text := script(systemd, o)
+	text := script(systemd, "", o)
 	assert.Contains(t, text, "KUBEPARTS_CGROUP_DRIVER=systemd KUBEPARTS_SLOWNESS=2.5")
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	out, err := exec.Command("sh", "-c", `printf '%s\n' `+lines[len(lines)-1]).Output()
 	require.NoError(t, err)
 	assert.Equal(t, "/job/test\ncompare\n--save\n/out\n--control-planes\n/job/control-planes\n--focus\nit's a|b $HOME\n", string(out))
 	assert.Equal(t, []string{"compare", "--focus", "it's a|b $HOME"}, o.command)
-	assert.Contains(t, script(systemd, options{command: []string{"sh", "-c", "date"}}), "\n'sh' '-c' 'date'\n")
+	assert.Contains(t, script(systemd, "10.0.2.2:5000", options{command: []string{"e2enode", "--missing"}}), "'--emulated' '10.0.2.2:5000'")
+	assert.Contains(t, script(systemd, "", options{command: []string{"sh", "-c", "date"}}), "\n'sh' '-c' 'date'\n")
 }
 
 func TestProgramsAreStagedWithTheLinksAmongThem(t *testing.T) {
