@@ -58,9 +58,10 @@ func (e *ConflictError) Error() string {
 // Assignments of a checkpoint with the same policy have priority over the CPUs of running
 // exclusive containers. An assignment that conflicts with the machine, the reservation or
 // an earlier assignment is dropped; if its container runs, heal returns a *ConflictError.
-// An empty saved.Policy means no checkpoint.
+// An empty saved.Policy means no checkpoint. A pool that is dropped is allocated again when its pod
+// is admitted, with the CPUs that its containers keep.
 func heal(m *topology.Machine, p Policy, opts Options, reserved cpuset.CPUSet, saved assignments, running []Running) (assignments, error) {
-	healed := assignments{Policy: p, Assigned: map[types.UID]map[string]cpuset.CPUSet{}}
+	healed := assignments{Policy: p, Assigned: map[types.UID]map[string]cpuset.CPUSet{}, Pools: map[types.UID]podPool{}}
 	if p != Static {
 		return healed, nil
 	}
@@ -89,6 +90,10 @@ func heal(m *topology.Machine, p Policy, opts Options, reserved cpuset.CPUSet, s
 		for _, id := range claim.CPUs.List() {
 			owner[id] = claim.PodUID
 		}
+		if claim.Container == "" {
+			healed.Pools[claim.PodUID] = saved.Pools[claim.PodUID]
+			continue
+		}
 		if healed.Assigned[claim.PodUID] == nil {
 			healed.Assigned[claim.PodUID] = map[string]cpuset.CPUSet{}
 		}
@@ -109,6 +114,7 @@ func pool(m *topology.Machine, opts Options, reserved cpuset.CPUSet) cpuset.CPUS
 	return m.All()
 }
 
+// A claim of a pool has no container.
 type claim struct {
 	Running
 	runs, saved bool
@@ -134,6 +140,9 @@ func claimsOf(saved assignments, running []Running) []claim {
 				runs := slices.ContainsFunc(running, func(r Running) bool { return r.PodUID == uid && r.Container == name })
 				byKey[k] = claim{Running: Running{PodUID: uid, Container: name, CPUs: cpus, Exclusive: true}, runs: runs, saved: true}
 			}
+		}
+		for uid, pool := range saved.Pools {
+			byKey[key{uid, ""}] = claim{Running: Running{PodUID: uid, CPUs: pool.CPUs}, saved: true}
 		}
 	}
 	claims := make([]claim, 0, len(byKey))

@@ -37,6 +37,14 @@ type Config struct {
 	// options.
 	Topology topology.Policy
 
+	// PodLevel determines the CPUs of Guaranteed pods with pod-level resources (KEP-5526): with
+	// ContainerScope, containers with equal requests and limits have exclusive CPUs, and the
+	// others run in the shared pool; with PodScope the pod has as many CPUs as it requests,
+	// of which the others share what these containers leave. If empty, such pods have no
+	// exclusive CPUs. It must be the scope of the topology manager, ContainerScope if that has the
+	// policy none.
+	PodLevel topology.Scope
+
 	// Reserved are CPUs that are never exclusive: reservedSystemCPUs. If empty, CPUs are
 	// selected, with Options, for ReservedMilli: the reservation for system and
 	// Kubernetes daemons in milli-CPUs, rounded up to whole CPUs. The static policy
@@ -66,7 +74,8 @@ type Config struct {
 // Hooks observe the manager, for metrics. Each may be nil. They are called with no lock
 // held.
 type Hooks struct {
-	// Pinned is called after each attempt to allocate exclusive CPUs to a container.
+	// Pinned is called after each attempt to allocate exclusive CPUs to a container, and for each
+	// container that shares those of its pod.
 	Pinned func(PinInfo)
 
 	// Pool is called after each change of the shared pool.
@@ -92,6 +101,9 @@ type PinInfo struct {
 	Container string
 	CPUs      cpuset.CPUSet
 	Error     error // nil if CPUs were allocated
+
+	// Assignment is PodExclusive after an error about the CPUs of a pod as a whole.
+	Assignment topology.Assignment
 }
 
 // PoolInfo is the division of the CPUs after a change.
@@ -131,6 +143,11 @@ func Open(cfg Config) (*Manager, error) {
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	switch cfg.PodLevel {
+	case "", topology.ContainerScope, topology.PodScope:
+	default:
+		return nil, fmt.Errorf("cpu: Config.PodLevel: unknown scope: %q", cfg.PodLevel)
 	}
 	m := &Manager{cfg: cfg, changed: make(chan struct{}, 1), given: map[string]cpuset.CPUSet{}}
 	if cfg.Policy == Static {
@@ -229,7 +246,7 @@ func (m *Manager) refuse(saved assignments, decodeErr error) error {
 
 // Concerns implements topology.Provider.
 func (m *Manager) Concerns(pod *v1.Pod) bool {
-	return m.cfg.Policy == Static && podExclusiveCPUs(pod) > 0
+	return m.cfg.Policy == Static && podExclusiveCPUs(pod, m.cfg.PodLevel) > 0
 }
 
 // Hints implements topology.Provider.
@@ -237,16 +254,22 @@ func (m *Manager) Hints(pod *v1.Pod, c *v1.Container) topology.Hints {
 	if m.cfg.Policy != Static {
 		return nil
 	}
-	n := podExclusiveCPUs(pod)
+	n := podExclusiveCPUs(pod, m.cfg.PodLevel)
 	if c != nil {
-		n = exclusiveCPUs(pod, c)
+		n = exclusiveCPUs(pod, c, m.cfg.PodLevel)
 	}
 	if n == 0 {
 		return nil
 	}
+	if c == nil && pooled(pod, m.cfg.PodLevel) && checkPool(pod, n, m.cfg.PodLevel) != nil {
+		return topology.Hints{string(v1.ResourceCPU): {}}
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	has := cpuset.New()
+	if c == nil {
+		has = m.state.Pools[pod.UID].CPUs
+	}
 	for name, cpus := range m.state.Assigned[pod.UID] {
 		if c == nil || name == c.Name {
 			has = has.Union(cpus)
@@ -270,18 +293,49 @@ func (m *Manager) Hints(pod *v1.Pod, c *v1.Container) topology.Hints {
 
 // Allocate implements topology.Provider.
 func (m *Manager) Allocate(_ context.Context, pod *v1.Pod, c *v1.Container, where topology.Hint) error {
-	n := exclusiveCPUs(pod, c)
-	if m.cfg.Policy != Static || n == 0 {
+	if m.cfg.Policy != Static {
+		return nil
+	}
+	if pooled(pod, m.cfg.PodLevel) {
+		return m.allocatePool(pod, c, where)
+	}
+	n := exclusiveCPUs(pod, c, m.cfg.PodLevel)
+	if n == 0 {
 		return nil
 	}
 	cpus, err := m.pin(pod, c, n, where)
-	if m.cfg.Hooks.Pinned != nil {
-		m.cfg.Hooks.Pinned(PinInfo{Pod: pod, Container: c.Name, CPUs: cpus, Error: err})
-	}
+	m.reportPin(PinInfo{Pod: pod, Container: c.Name, CPUs: cpus, Error: err, Assignment: topology.NodeExclusive})
 	if err == nil {
 		m.poolChanged()
 	}
 	return err
+}
+
+// allocatePool is Allocate for the first container of a pod that is allocated CPUs as a whole. It
+// allocates those of all containers.
+func (m *Manager) allocatePool(pod *v1.Pod, c *v1.Container, where topology.Hint) error {
+	n := podExclusiveCPUs(pod, m.cfg.PodLevel)
+	if n == 0 {
+		return nil
+	}
+	given, err := m.pinPool(pod, n, where)
+	if err != nil {
+		m.reportPin(PinInfo{Pod: pod, Container: c.Name, Error: err, Assignment: topology.PodExclusive})
+		return err
+	}
+	for _, info := range given {
+		m.reportPin(info)
+	}
+	if len(given) > 0 {
+		m.poolChanged()
+	}
+	return nil
+}
+
+func (m *Manager) reportPin(info PinInfo) {
+	if m.cfg.Hooks.Pinned != nil {
+		m.cfg.Hooks.Pinned(info)
+	}
 }
 
 func (m *Manager) pin(pod *v1.Pod, c *v1.Container, n int, where topology.Hint) (cpuset.CPUSet, error) {
@@ -291,16 +345,9 @@ func (m *Manager) pin(pod *v1.Pod, c *v1.Container, n int, where topology.Hint) 
 		return has, nil
 	}
 	free, reusable := m.freeLocked(), m.reusableLocked(pod, c)
-	if m.cfg.Options.FullPCPUsOnly {
-		threads := m.cfg.Machine.ThreadsPerCore()
-		if n%threads != 0 {
-			return cpuset.New(), smtRejection("requested %d cpus not multiple cpus per core = %d", n, threads)
-		}
-		whole := wholeCores(m.cfg.Machine, free.Union(reusable))
-		if whole.Size() < n {
-			return cpuset.New(), smtRejection("not enough free physical CPUs: available physical CPUs = %d, requested CPUs = %d, CPUs per core = %d", whole.Size(), n, threads)
-		}
-		free, reusable = free.Intersection(whole), reusable.Intersection(whole)
+	free, reusable, err := m.wholeOnly(n, free, reusable)
+	if err != nil {
+		return cpuset.New(), err
 	}
 	cpus, err := placeReusing(m.cfg.Machine, m.cfg.Options, free, reusable, n, where)
 	if err != nil {
@@ -312,6 +359,23 @@ func (m *Manager) pin(pod *v1.Pod, c *v1.Container, n int, where topology.Hint) 
 	}
 	next.Assigned[pod.UID][c.Name] = cpus
 	return cpus, m.replaceLocked(next)
+}
+
+// wholeOnly returns the CPUs of whole cores if Options.FullPCPUsOnly is set, and an error if n CPUs
+// cannot be whole cores of them.
+func (m *Manager) wholeOnly(n int, free, reusable cpuset.CPUSet) (_, _ cpuset.CPUSet, err error) {
+	if !m.cfg.Options.FullPCPUsOnly {
+		return free, reusable, nil
+	}
+	threads := m.cfg.Machine.ThreadsPerCore()
+	if n%threads != 0 {
+		return free, reusable, smtRejection("requested %d cpus not multiple cpus per core = %d", n, threads)
+	}
+	whole := wholeCores(m.cfg.Machine, free.Union(reusable))
+	if whole.Size() < n {
+		return free, reusable, smtRejection("not enough free physical CPUs: available physical CPUs = %d, requested CPUs = %d, CPUs per core = %d", whole.Size(), n, threads)
+	}
+	return free.Intersection(whole), reusable.Intersection(whole), nil
 }
 
 func smtRejection(format string, args ...any) error {
@@ -339,11 +403,12 @@ func (m *Manager) Free(uid types.UID) {
 func (m *Manager) free(uid types.UID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if _, has := m.state.Assigned[uid]; !has {
+	if !m.holdsLocked(uid) {
 		return false
 	}
 	next := m.state.clone()
 	delete(next.Assigned, uid)
+	delete(next.Pools, uid)
 	if err := m.replaceLocked(next); err != nil {
 		// The allocation is restored at the next start and released then.
 		m.cfg.Logger.Error("Failed to save checkpoint after releasing CPUs; will save with the next change", "podUID", uid, "err", err)
@@ -355,7 +420,13 @@ func (m *Manager) free(uid types.UID) bool {
 
 // Retain releases the CPUs of all pods for which keep returns false.
 func (m *Manager) Retain(keep func(uid types.UID) bool) {
-	for uid := range m.snapshot().Assigned {
+	s := m.snapshot()
+	for uid := range s.Assigned {
+		if !keep(uid) {
+			m.Free(uid)
+		}
+	}
+	for uid := range s.Pools {
 		if !keep(uid) {
 			m.Free(uid)
 		}
@@ -366,16 +437,21 @@ func (m *Manager) Retain(keep func(uid types.UID) bool) {
 func (m *Manager) Holds(uid types.UID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return len(m.state.Assigned[uid]) > 0
+	return m.holdsLocked(uid)
 }
 
-// CPUs returns the CPUs that a container may run on, and whether they are exclusive. An
+func (m *Manager) holdsLocked(uid types.UID) bool {
+	_, pool := m.state.Pools[uid]
+	return pool || len(m.state.Assigned[uid]) > 0
+}
+
+// CPUs returns the CPUs that a container may run on, and whether no other container may. An
 // empty set means all CPUs.
 func (m *Manager) CPUs(uid types.UID, container string) (cpus cpuset.CPUSet, exclusive bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if cpus, ok := m.state.Assigned[uid][container]; ok {
-		return cpus, true
+		return cpus, !m.state.Pools[uid].Shared[container]
 	}
 	if m.cfg.Policy == Static && m.state.Shared.IsEmpty() {
 		return m.reserved, false // an empty cpuset would include exclusive CPUs

@@ -92,7 +92,7 @@ func TestContainersWithExclusiveCPUs(t *testing.T) {
 		"more than any machine": {pod("a", "9E"), 0},
 		"negative":              {pod("a", "-2"), 0},
 	} {
-		assert.Equal(t, tc.want, cpu.Wants(tc.pod, &tc.pod.Spec.Containers[0]), name)
+		assert.Equal(t, tc.want, cpu.Wants(tc.pod, &tc.pod.Spec.Containers[0], ""), name)
 	}
 }
 

@@ -3,6 +3,7 @@ package cpu
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -23,16 +24,36 @@ type assignments struct {
 	// none.
 	Shared cpuset.CPUSet
 
-	// Assigned are the exclusive CPUs by pod and container.
+	// Assigned are the CPUs by pod and container: exclusive ones, and parts of Pools.
 	Assigned map[types.UID]map[string]cpuset.CPUSet
+
+	// Pools are the CPUs of pods that are allocated CPUs as a whole.
+	Pools map[types.UID]podPool
 }
 
-// record is the format of the kubelet's file.
+// record is the format of the kubelet's file. A kubelet before 1.37 does not know Data.
 type record struct {
 	PolicyName    string                       `json:"policyName"`
 	DefaultCPUSet string                       `json:"defaultCpuSet"`
 	Entries       map[string]map[string]string `json:"entries,omitempty"`
 	Checksum      uint64                       `json:"checksum"`
+
+	// Data is a recordData as JSON, which has the other fields once more. This manager writes it
+	// only if there are pools.
+	Data         string `json:"data,omitempty"`
+	DataChecksum uint64 `json:"dataChecksum,omitempty"`
+}
+
+type recordData struct {
+	PolicyName    string                       `json:"policyName"`
+	DefaultCPUSet string                       `json:"defaultCpuSet"`
+	Entries       map[string]map[string]string `json:"entries,omitempty"`
+	PodEntries    map[string]podEntry          `json:"podEntries,omitempty"`
+}
+
+type podEntry struct {
+	CPUSet string   `json:"cpuSet,omitempty"`
+	Shared []string `json:"shared,omitempty"` // which a kubelet ignores
 }
 
 // Dump implements checkpoint.KubeletRecord.
@@ -61,6 +82,13 @@ func (s assignments) encode() []byte {
 			r.Entries[string(uid)][name] = cpus.String()
 		}
 	}
+	if len(s.Pools) > 0 {
+		d := recordData{r.PolicyName, r.DefaultCPUSet, r.Entries, map[string]podEntry{}}
+		for uid, pool := range s.Pools {
+			d.PodEntries[string(uid)] = podEntry{pool.CPUs.String(), slices.Sorted(maps.Keys(pool.Shared))}
+		}
+		r.Data, r.DataChecksum = checkpoint.EncodeKubeletData(d)
+	}
 	return checkpoint.EncodeKubelet(&r)
 }
 
@@ -70,7 +98,18 @@ func decode(data []byte) (assignments, error) {
 	if err := checkpoint.DecodeKubelet(data, &r); err != nil {
 		return assignments{}, err
 	}
-	s := assignments{Policy: Policy(r.PolicyName), Assigned: map[types.UID]map[string]cpuset.CPUSet{}}
+	s := assignments{Policy: Policy(r.PolicyName), Assigned: map[types.UID]map[string]cpuset.CPUSet{}, Pools: map[types.UID]podPool{}}
+	var d recordData
+	if err := checkpoint.DecodeKubeletData(r.Data, r.DataChecksum, &d); err != nil {
+		return assignments{}, err
+	}
+	for uid, entry := range d.PodEntries {
+		pool, err := entry.pool()
+		if err != nil {
+			return assignments{}, fmt.Errorf("%w: pod %q: %w", checkpoint.ErrKubelet, uid, err)
+		}
+		s.Pools[types.UID(uid)] = pool
+	}
 	var err error
 	if s.Shared, err = topology.ParseCPUs(r.DefaultCPUSet); err != nil {
 		return assignments{}, fmt.Errorf("%w: defaultCpuSet: %w", checkpoint.ErrKubelet, err)
@@ -88,9 +127,24 @@ func decode(data []byte) (assignments, error) {
 	return s, nil
 }
 
-// given returns all exclusive CPUs.
+func (e podEntry) pool() (podPool, error) {
+	cpus, err := topology.ParseCPUs(e.CPUSet)
+	p := podPool{CPUs: cpus}
+	for _, name := range e.Shared {
+		if p.Shared == nil {
+			p.Shared = map[string]bool{}
+		}
+		p.Shared[name] = true
+	}
+	return p, err
+}
+
+// given returns all CPUs that are not in the shared pool.
 func (s assignments) given() cpuset.CPUSet {
 	all := cpuset.New()
+	for _, pool := range s.Pools {
+		all = all.Union(pool.CPUs)
+	}
 	for _, containers := range s.Assigned {
 		for _, cpus := range containers {
 			all = all.Union(cpus)
@@ -101,7 +155,8 @@ func (s assignments) given() cpuset.CPUSet {
 
 // clone returns a copy whose maps are independent.
 func (s assignments) clone() assignments {
-	c := assignments{Policy: s.Policy, Shared: s.Shared, Assigned: map[types.UID]map[string]cpuset.CPUSet{}}
+	c := assignments{Policy: s.Policy, Shared: s.Shared, Assigned: map[types.UID]map[string]cpuset.CPUSet{}, Pools: map[types.UID]podPool{}}
+	maps.Copy(c.Pools, s.Pools) // a pool is not changed, but replaced
 	for uid, containers := range s.Assigned {
 		c.Assigned[uid] = maps.Clone(containers)
 	}

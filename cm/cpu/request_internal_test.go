@@ -31,6 +31,6 @@ func TestExclusiveCPUsOfAPodAreThoseAtOneTime(t *testing.T) {
 		"all sidecars before the containers":   {[]v1.Container{of("5", false), of("2", true)}, []v1.Container{of("1", false)}, 5},
 	} {
 		pod := &v1.Pod{Spec: v1.PodSpec{InitContainers: tt.inits, Containers: tt.containers}}
-		assert.Equal(t, tt.want, podExclusiveCPUs(pod), name)
+		assert.Equal(t, tt.want, podExclusiveCPUs(pod, ""), name)
 	}
 }

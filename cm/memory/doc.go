@@ -7,6 +7,9 @@
 // the allocations in the kubelet's checkpoint. The selection is a pure function of the
 // state of the nodes and the request. With the policy "None" it does nothing.
 //
+// With [Config].PodLevel also Guaranteed pods with pod-level resources have memory of their own:
+// single containers of them, or the pod as a whole, whose memory is divided among its containers.
+//
 // # Usage
 //
 //	manager, err := memory.Open(memory.Config{

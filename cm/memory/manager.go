@@ -49,6 +49,14 @@ type Config struct {
 	// Policy. Empty means None.
 	Policy Policy
 
+	// PodLevel determines the memory of Guaranteed pods with pod-level resources (KEP-5526): with
+	// ContainerScope, containers with equal requests and limits have memory of their own, and
+	// the others that of all nodes; with PodScope the pod has as much as it requests, of
+	// which the others share what these containers leave. If empty, such pods have no memory of
+	// their own. It must be the scope of the topology manager, ContainerScope if that has the
+	// policy none.
+	PodLevel topology.Scope
+
 	// Reserved is the memory that is not allocated, by NUMA node. Static requires it. Its
 	// sums must equal Total: the reservations for system and Kubernetes daemons and the
 	// hard eviction threshold.
@@ -75,7 +83,8 @@ type Config struct {
 // Hooks observe the manager, for metrics. Each may be nil. They are called with no lock
 // held.
 type Hooks struct {
-	// Pinned is called after each attempt to allocate memory to a container.
+	// Pinned is called after each attempt to allocate memory to a container, and for each container
+	// that shares that of its pod.
 	Pinned func(PinInfo)
 }
 
@@ -92,6 +101,9 @@ type PinInfo struct {
 	Pod       *v1.Pod
 	Container string
 	Error     error // nil if memory was allocated
+
+	// Assignment is PodExclusive after an error about the memory of a pod as a whole.
+	Assignment topology.Assignment
 }
 
 // A ConflictError reports containers that run with memory that cannot be allocated to
@@ -134,6 +146,11 @@ func Open(cfg Config) (*Manager, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
+	switch cfg.PodLevel {
+	case "", topology.ContainerScope, topology.PodScope:
+	default:
+		return nil, fmt.Errorf("memory: Config.PodLevel: unknown scope: %q", cfg.PodLevel)
+	}
 	m := &Manager{cfg: cfg, state: checkpointState{Policy: cfg.Policy}}
 	if cfg.Policy == Static {
 		there := map[int]bool{}
@@ -163,7 +180,7 @@ func (m *Manager) load() error {
 		return fmt.Errorf("memory: %w", err)
 	}
 	if m.cfg.Policy == Static && saved.Policy == Static {
-		if err := m.heal(saved.Assigned); err != nil {
+		if err := m.heal(saved.Assigned, saved.Pools); err != nil {
 			return err
 		}
 	}
@@ -177,23 +194,30 @@ func (m *Manager) load() error {
 }
 
 // heal restores the assignments that the machine can still hold.
-func (m *Manager) heal(assigned assignedBlocks) error {
-	assigned = assigned.clone()
-	nodes, lost := replay(m.empty, assigned)
+func (m *Manager) heal(assigned assignedBlocks, pools podPools) error {
+	assigned, pools = assigned.clone(), maps.Clone(pools)
+	nodes, lost := replay(m.empty, held(assigned, pools))
 	var conflicts []Lost
 	for _, l := range lost {
-		if m.cfg.Runs != nil && m.cfg.Runs(l.PodUID, l.Container) {
-			conflicts = append(conflicts, l)
+		for name := range assigned[l.PodUID] {
+			if l.Container != "" && l.Container != name {
+				continue
+			}
+			if m.cfg.Runs != nil && m.cfg.Runs(l.PodUID, name) {
+				l.Container = name
+				conflicts = append(conflicts, l)
+			}
+			delete(assigned[l.PodUID], name)
 		}
-		delete(assigned[l.PodUID], l.Container)
+		delete(pools, l.PodUID)
 	}
 	if len(conflicts) > 0 {
 		return &ConflictError{Conflicts: conflicts}
 	}
 	if len(lost) > 0 {
-		nodes, _ = replay(m.empty, assigned)
+		nodes, _ = replay(m.empty, held(assigned, pools))
 	}
-	m.state.Nodes, m.state.Assigned = nodes, assigned
+	m.state.Nodes, m.state.Assigned, m.state.Pools = nodes, assigned, pools
 	return nil
 }
 
@@ -207,7 +231,7 @@ func (m *Manager) refuse(saved checkpointState, decodeErr error) error {
 	case saved.Policy != m.cfg.Policy:
 		return fmt.Errorf("could not restore state from checkpoint: configured policy %q differs from state checkpoint policy %q, please drain this node and delete the memory manager checkpoint file %q before restarting Kubelet", m.cfg.Policy, saved.Policy, file)
 	case m.cfg.Policy == Static:
-		if nodes, lost := replay(m.empty, saved.Assigned); len(lost) > 0 || !sameMachine(nodes, saved.Nodes) {
+		if nodes, lost := replay(m.empty, held(saved.Assigned, saved.Pools)); len(lost) > 0 || !sameMachine(nodes, saved.Nodes) {
 			return errors.New("the expected machine state is different from the real one")
 		}
 	}
@@ -231,7 +255,7 @@ func sameMachine(a, b machineMemory) bool {
 
 // Concerns implements topology.Provider.
 func (m *Manager) Concerns(pod *v1.Pod) bool {
-	return m.cfg.Policy == Static && len(podExclusiveMemory(pod)) > 0
+	return m.cfg.Policy == Static && len(podExclusiveMemory(pod, m.cfg.PodLevel)) > 0
 }
 
 // Hints implements topology.Provider.
@@ -239,12 +263,21 @@ func (m *Manager) Hints(pod *v1.Pod, c *v1.Container) topology.Hints {
 	if m.cfg.Policy != Static {
 		return nil
 	}
-	req := podExclusiveMemory(pod)
+	req := podExclusiveMemory(pod, m.cfg.PodLevel)
 	if c != nil {
-		req = exclusiveMemory(pod, c)
+		req = exclusiveMemory(pod, c, m.cfg.PodLevel)
 	}
 	if len(req) == 0 {
 		return nil
+	}
+	if c == nil && pooled(pod, m.cfg.PodLevel) {
+		if _, _, err := divide(pod, req, 0, m.cfg.PodLevel); err != nil {
+			out := topology.Hints{}
+			for kind := range req {
+				out[string(kind)] = []topology.Hint{}
+			}
+			return out
+		}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -281,15 +314,43 @@ func (m *Manager) nodesLocked(uid types.UID, c *v1.Container) (topology.Mask, bo
 
 // Allocate implements topology.Provider.
 func (m *Manager) Allocate(_ context.Context, pod *v1.Pod, c *v1.Container, where topology.Hint) error {
-	req := exclusiveMemory(pod, c)
-	if m.cfg.Policy != Static || len(req) == 0 {
+	if m.cfg.Policy != Static {
+		return nil
+	}
+	if pooled(pod, m.cfg.PodLevel) {
+		return m.allocatePool(pod, c, where)
+	}
+	req := exclusiveMemory(pod, c, m.cfg.PodLevel)
+	if len(req) == 0 {
 		return nil
 	}
 	err := m.pin(pod, c, req, where)
-	if m.cfg.Hooks.Pinned != nil {
-		m.cfg.Hooks.Pinned(PinInfo{Pod: pod, Container: c.Name, Error: err})
-	}
+	m.reportPin(PinInfo{Pod: pod, Container: c.Name, Error: err, Assignment: topology.NodeExclusive})
 	return err
+}
+
+// allocatePool is Allocate for the first container of a pod that is allocated memory as a whole. It
+// allocates that of all containers.
+func (m *Manager) allocatePool(pod *v1.Pod, c *v1.Container, where topology.Hint) error {
+	req := podExclusiveMemory(pod, m.cfg.PodLevel)
+	if len(req) == 0 {
+		return nil
+	}
+	given, err := m.pinPool(pod, req, where)
+	if err != nil {
+		m.reportPin(PinInfo{Pod: pod, Container: c.Name, Error: err, Assignment: topology.PodExclusive})
+		return err
+	}
+	for _, info := range given {
+		m.reportPin(info)
+	}
+	return nil
+}
+
+func (m *Manager) reportPin(info PinInfo) {
+	if m.cfg.Hooks.Pinned != nil {
+		m.cfg.Hooks.Pinned(info)
+	}
 }
 
 func (m *Manager) pin(pod *v1.Pod, c *v1.Container, req Request, where topology.Hint) error {
@@ -311,7 +372,7 @@ func (m *Manager) pin(pod *v1.Pod, c *v1.Container, req Request, where topology.
 		inherit(pod, next[pod.UID], nodes, kind, req[kind])
 		next[pod.UID][c.Name] = append(next[pod.UID][c.Name], Block{Nodes: nodes.IDs(), Type: kind, Size: req[kind]})
 	}
-	return m.replaceLocked(next)
+	return m.replaceLocked(next, m.state.Pools)
 }
 
 // inherit reduces the blocks of init containers on exactly these nodes by up to size, for
@@ -352,12 +413,12 @@ func (m *Manager) reusableLocked(pod *v1.Pod, c *v1.Container) map[topology.Mask
 }
 
 // replaceLocked computes the state of the nodes for next, saves it, and makes it current.
-func (m *Manager) replaceLocked(next assignedBlocks) error {
-	nodes, lost := replay(m.empty, next)
+func (m *Manager) replaceLocked(next assignedBlocks, pools podPools) error {
+	nodes, lost := replay(m.empty, held(next, pools))
 	if len(lost) > 0 {
 		return fmt.Errorf("memory: container %q of pod %q: %w: %s", lost[0].Container, lost[0].PodUID, errTooLittle, lost[0].Why)
 	}
-	s := checkpointState{Policy: m.cfg.Policy, Nodes: nodes, Assigned: next}
+	s := checkpointState{Policy: m.cfg.Policy, Nodes: nodes, Assigned: next, Pools: pools}
 	if err := m.cfg.Store.Save(s.encode()); err != nil {
 		return fmt.Errorf("memory: save checkpoint: %w", err)
 	}
@@ -369,22 +430,24 @@ func (m *Manager) replaceLocked(next assignedBlocks) error {
 func (m *Manager) Free(uid types.UID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if _, has := m.state.Assigned[uid]; !has {
+	if !m.holdsLocked(uid) {
 		return
 	}
-	next := m.state.Assigned.clone()
+	next, pools := m.state.Assigned.clone(), maps.Clone(m.state.Pools)
 	delete(next, uid)
-	if err := m.replaceLocked(next); err != nil {
+	delete(pools, uid)
+	if err := m.replaceLocked(next, pools); err != nil {
 		// The allocation is restored at the next start and released then.
 		m.cfg.Logger.Error("Failed to save checkpoint after releasing memory; will save with the next change", "podUID", uid, "err", err)
-		m.state.Assigned = next
-		m.state.Nodes, _ = replay(m.empty, next)
+		m.state.Assigned, m.state.Pools = next, pools
+		m.state.Nodes, _ = replay(m.empty, held(next, pools))
 	}
 }
 
 // Retain releases the memory of all pods for which keep returns false.
 func (m *Manager) Retain(keep func(uid types.UID) bool) {
-	for uid := range m.snapshot().Assigned {
+	s := m.snapshot()
+	for uid := range held(s.Assigned, s.Pools) {
 		if !keep(uid) {
 			m.Free(uid)
 		}
@@ -395,22 +458,32 @@ func (m *Manager) Retain(keep func(uid types.UID) bool) {
 func (m *Manager) Holds(uid types.UID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return len(m.state.Assigned[uid]) > 0
+	return m.holdsLocked(uid)
+}
+
+func (m *Manager) holdsLocked(uid types.UID) bool {
+	_, pool := m.state.Pools[uid]
+	return pool || len(m.state.Assigned[uid]) > 0
 }
 
 // Nodes returns the NUMA nodes of a container's memory; 0 means all nodes.
 func (m *Manager) Nodes(uid types.UID, container string) topology.Mask {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	var nodes topology.Mask
-	for _, b := range m.Blocks(uid, container) {
+	for _, b := range m.state.Assigned[uid][container] {
 		nodes |= topology.MaskOf(b.Nodes...)
 	}
 	return nodes
 }
 
-// Blocks returns the memory that is allocated to a container.
+// Blocks returns the memory that is allocated to a container alone.
 func (m *Manager) Blocks(uid types.UID, container string) []Block {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.state.Pools[uid].Shared[container] {
+		return nil
+	}
 	return slices.Clone(m.state.Assigned[uid][container])
 }
 
@@ -431,5 +504,5 @@ func (m *Manager) Allocatable() []Block {
 func (m *Manager) snapshot() checkpointState {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return checkpointState{Policy: m.state.Policy, Nodes: m.state.Nodes.clone(), Assigned: m.state.Assigned.clone()}
+	return checkpointState{Policy: m.state.Policy, Nodes: m.state.Nodes.clone(), Assigned: m.state.Assigned.clone(), Pools: maps.Clone(m.state.Pools)}
 }

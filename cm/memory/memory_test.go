@@ -104,16 +104,16 @@ func TestWhoGetsMemoryOfItsOwn(t *testing.T) {
 	burstable := pod("b", container("c", "1Gi"))
 	burstable.Spec.Containers[0].Resources.Requests = nil
 	burstable.Spec.Containers[0].Resources.Limits = v1.ResourceList{v1.ResourceMemory: resource.MustParse("1Gi")}
-	assert.Nil(t, memory.Wants(burstable, &burstable.Spec.Containers[0]))
+	assert.Nil(t, memory.Wants(burstable, &burstable.Spec.Containers[0], ""))
 	p := pod("p", container("c", "1Gi", "hugepages-2Mi=4Mi", "example.com/x=1"))
-	assert.Equal(t, memory.Request{"memory": gi, "hugepages-2Mi": 4 << 20}, memory.Wants(p, &p.Spec.Containers[0]))
+	assert.Equal(t, memory.Request{"memory": gi, "hugepages-2Mi": 4 << 20}, memory.Wants(p, &p.Spec.Containers[0], ""))
 	m := open(t, "xeon-2s")
 	assert.True(t, m.Concerns(p))
 	assert.False(t, m.Concerns(burstable))
 	require.NoError(t, allocate(t, m, burstable))
 	assert.Zero(t, m.Nodes("b", "c"))
 	p.Spec.Resources = &p.Spec.Containers[0].Resources
-	assert.Nil(t, memory.Wants(p, &p.Spec.Containers[0]), "as a pod")
+	assert.Nil(t, memory.Wants(p, &p.Spec.Containers[0], ""), "as a pod")
 }
 
 // mem-3
@@ -382,7 +382,7 @@ func TestMemoryThatCantBeSavedIsNotGiven(t *testing.T) {
 	require.NoError(t, allocate(t, m, pod("b", v1.Container{Name: "c"})), "it requests none")
 	require.Len(t, pinned, 2)
 	assert.ErrorContains(t, pinned[0].Error, "the disk is full")
-	assert.Equal(t, memory.PinInfo{Pod: a, Container: "c"}, pinned[1])
+	assert.Equal(t, memory.PinInfo{Pod: a, Container: "c", Assignment: topology.NodeExclusive}, pinned[1])
 }
 
 type full struct {

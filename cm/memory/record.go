@@ -2,6 +2,7 @@ package memory
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,14 +20,32 @@ type checkpointState struct {
 	Policy   Policy
 	Nodes    machineMemory // empty with the policy None
 	Assigned assignedBlocks
+	Pools    podPools
 }
 
-// record is the format of the kubelet's file.
+// record is the format of the kubelet's file. A kubelet before 1.37 does not know Data.
 type record struct {
 	PolicyName   string                        `json:"policyName"`
 	MachineState machineMemory                 `json:"machineState"`
 	Entries      map[string]map[string][]Block `json:"entries,omitempty"`
 	Checksum     uint64                        `json:"checksum"`
+
+	// Data is a recordData as JSON, which has the other fields once more. This manager writes it
+	// only if there are pools.
+	Data         string `json:"data,omitempty"`
+	DataChecksum uint64 `json:"dataChecksum,omitempty"`
+}
+
+type recordData struct {
+	PolicyName   string                        `json:"policyName"`
+	MachineState machineMemory                 `json:"machineState"`
+	Entries      map[string]map[string][]Block `json:"entries,omitempty"`
+	PodEntries   map[string]podEntry           `json:"podEntries,omitempty"`
+}
+
+type podEntry struct {
+	MemoryBlocks []Block  `json:"memoryBlocks,omitempty"`
+	Shared       []string `json:"shared,omitempty"` // which a kubelet ignores
 }
 
 // Dump implements checkpoint.KubeletRecord.
@@ -80,6 +99,13 @@ func (s checkpointState) encode() []byte {
 		}
 		r.Entries[string(uid)] = containers
 	}
+	if len(s.Pools) > 0 {
+		d := recordData{r.PolicyName, r.MachineState, r.Entries, map[string]podEntry{}}
+		for uid, pool := range s.Pools {
+			d.PodEntries[string(uid)] = podEntry{pool.Blocks, slices.Sorted(maps.Keys(pool.Shared))}
+		}
+		r.Data, r.DataChecksum = checkpoint.EncodeKubeletData(d)
+	}
 	return checkpoint.EncodeKubelet(&r)
 }
 
@@ -89,7 +115,7 @@ func decode(data []byte) (checkpointState, error) {
 	if err := checkpoint.DecodeKubelet(data, &r); err != nil {
 		return checkpointState{}, err
 	}
-	s := checkpointState{Policy: Policy(r.PolicyName), Nodes: r.MachineState, Assigned: assignedBlocks{}}
+	s := checkpointState{Policy: Policy(r.PolicyName), Nodes: r.MachineState, Assigned: assignedBlocks{}, Pools: podPools{}}
 	for id, n := range s.Nodes {
 		if n == nil || n.Memory == nil {
 			return checkpointState{}, fmt.Errorf("%w: NUMA node %d has no memory map", checkpoint.ErrKubelet, id)
@@ -103,7 +129,25 @@ func decode(data []byte) (checkpointState, error) {
 	for uid, containers := range r.Entries {
 		s.Assigned[types.UID(uid)] = containers
 	}
+	var d recordData
+	if err := checkpoint.DecodeKubeletData(r.Data, r.DataChecksum, &d); err != nil {
+		return checkpointState{}, err
+	}
+	for uid, entry := range d.PodEntries {
+		s.Pools[types.UID(uid)] = entry.pool()
+	}
 	return s, nil
+}
+
+func (e podEntry) pool() podPool {
+	p := podPool{Blocks: e.MemoryBlocks}
+	for _, name := range e.Shared {
+		if p.Shared == nil {
+			p.Shared = map[string]bool{}
+		}
+		p.Shared[name] = true
+	}
+	return p
 }
 
 // clone returns an independent copy.

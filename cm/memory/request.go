@@ -5,18 +5,28 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/cm/topology"
 	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
 // exclusiveMemory returns the memory to allocate to the container: its requests, if the
-// pod is Guaranteed (rule mem-3); otherwise nil. Containers of a pod with pod-level
-// resources have none.
-func exclusiveMemory(pod *v1.Pod, c *v1.Container) Request {
-	if pod.Spec.Resources != nil || podspec.QOSClass(pod) != v1.PodQOSGuaranteed {
+// pod is Guaranteed (rule mem-3); otherwise nil. In a pod with pod-level resources, which are what
+// Guaranteed refers to, only containers with equal requests and limits have any, and without a
+// scope no container has (see Config.PodLevel).
+func exclusiveMemory(pod *v1.Pod, c *v1.Container, scope topology.Scope) Request {
+	if podspec.QOSClass(pod) != v1.PodQOSGuaranteed {
 		return nil
 	}
+	if podspec.HasPodResources(pod) && (scope == "" || !podspec.IsGuaranteed(c)) {
+		return nil
+	}
+	return requested(c.Resources)
+}
+
+// requested returns the requested amounts above zero; nil if there are none.
+func requested(r v1.ResourceRequirements) Request {
 	var req Request
-	for _, list := range []v1.ResourceList{c.Resources.Limits, c.Resources.Requests} {
+	for _, list := range []v1.ResourceList{r.Limits, r.Requests} {
 		for kind, amount := range list {
 			if kind != v1.ResourceMemory && !podspec.IsHugePages(kind) || amount.Sign() <= 0 {
 				continue
@@ -31,12 +41,15 @@ func exclusiveMemory(pod *v1.Pod, c *v1.Container) Request {
 }
 
 // podExclusiveMemory returns the maximum memory that the containers of a pod have at the
-// same time.
-func podExclusiveMemory(pod *v1.Pod) Request {
+// same time, or the size of its pool if it has one.
+func podExclusiveMemory(pod *v1.Pod, scope topology.Scope) Request {
+	if pooled(pod, scope) {
+		return requested(*pod.Spec.Resources)
+	}
 	sidecars, peak := Request{}, Request{}
 	for i := range pod.Spec.InitContainers {
 		c := &pod.Spec.InitContainers[i]
-		wants := exclusiveMemory(pod, c)
+		wants := exclusiveMemory(pod, c, scope)
 		if podspec.IsSidecar(c) {
 			sidecars.add(wants)
 			peak.raise(sidecars)
@@ -46,10 +59,16 @@ func podExclusiveMemory(pod *v1.Pod) Request {
 		peak.raise(wants)
 	}
 	for i := range pod.Spec.Containers {
-		sidecars.add(exclusiveMemory(pod, &pod.Spec.Containers[i]))
+		sidecars.add(exclusiveMemory(pod, &pod.Spec.Containers[i], scope))
 	}
 	peak.raise(sidecars)
 	return peak
+}
+
+// pooled reports whether the pod is allocated memory as a whole, of which its containers have
+// parts.
+func pooled(pod *v1.Pod, scope topology.Scope) bool {
+	return scope == topology.PodScope && podspec.HasPodResources(pod) && podspec.QOSClass(pod) == v1.PodQOSGuaranteed
 }
 
 func (r Request) add(other Request) {

@@ -28,12 +28,14 @@ import (
 // CPUs is implemented by cpu.Manager.
 type CPUs interface {
 	CPUs(uid types.UID, container string) (cpus cpuset.CPUSet, exclusive bool)
+	PodCPUs(uid types.UID) cpuset.CPUSet // of pods that have CPUs as a whole
 	Allocatable() cpuset.CPUSet
 }
 
 // Memory is implemented by memory.Manager.
 type Memory interface {
 	Blocks(uid types.UID, container string) []memory.Block
+	PodBlocks(uid types.UID) []memory.Block // of pods that have memory as a whole
 	Allocatable() []memory.Block
 }
 
@@ -172,6 +174,12 @@ func (s *Server) GetAllocatableResources(context.Context, *api.AllocatableResour
 // init containers that terminate.
 func (s *Server) pod(pod *v1.Pod) *api.PodResources {
 	out := &api.PodResources{Name: pod.Name, Namespace: pod.Namespace}
+	if s.cfg.CPUs != nil {
+		out.CpuIds = ids(s.cfg.CPUs.PodCPUs(pod.UID))
+	}
+	if s.cfg.Memory != nil {
+		out.Memory = blocks(s.cfg.Memory.PodBlocks(pod.UID))
+	}
 	for i := range pod.Spec.InitContainers {
 		if c := &pod.Spec.InitContainers[i]; podspec.IsSidecar(c) {
 			out.Containers = append(out.Containers, s.container(pod, c))

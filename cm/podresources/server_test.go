@@ -32,7 +32,13 @@ func (all) CPUs(_ types.UID, name string) (cpuset.CPUSet, bool) {
 	return cpuset.New(4, 2), name == "own"
 }
 
+func (all) PodCPUs(types.UID) cpuset.CPUSet { return cpuset.New(5, 4, 2) }
+
 type blocks struct{}
+
+func (blocks) PodBlocks(types.UID) []memory.Block {
+	return []memory.Block{{Nodes: []int{1}, Type: "memory", Size: 9}}
+}
 
 func (blocks) Blocks(_ types.UID, name string) []memory.Block {
 	if name != "own" {
@@ -139,6 +145,9 @@ func TestPodResourcesAreServedOnTheSocket(t *testing.T) {
 	require.Len(t, list.PodResources, 1)
 	web := list.PodResources[0]
 	assert.Equal(t, "default/web", web.Namespace+"/"+web.Name)
+	assert.Equal(t, []int64{2, 4, 5}, web.CpuIds, "of the pod as a whole")
+	require.Len(t, web.Memory, 1)
+	assert.EqualValues(t, 9, web.Memory[0].Size)
 	require.Len(t, web.Containers, 3, "not the init container")
 	assert.Equal(t, "sidecar", web.Containers[0].Name)
 	own := web.Containers[1]

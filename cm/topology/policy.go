@@ -26,6 +26,17 @@ const (
 	PodScope       Scope = "pod"       // all containers of a pod
 )
 
+// An Assignment is how a container uses CPUs or memory that were allocated for it. The values are
+// those of the label assignment_type of the kubelet's metrics.
+type Assignment string
+
+// The assignments.
+const (
+	NodeExclusive Assignment = "node_exclusive" // no other container uses them
+	PodExclusive  Assignment = "pod_exclusive"  // no other container uses them; they are a part of those of its pod
+	PodShared     Assignment = "pod_shared"     // other containers of its pod use them as well
+)
+
 // Options modify a policy.
 type Options struct {
 	// PreferClosest selects, among sets with the same number of nodes, the one with the

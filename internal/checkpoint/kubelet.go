@@ -43,10 +43,35 @@ func DecodeKubelet(data []byte, r KubeletRecord) error {
 	return nil
 }
 
-// dumpSum returns the kubelet's checksum: 32-bit FNV-1a.
-func dumpSum(r KubeletRecord) uint64 {
+// EncodeKubeletData returns a value as the JSON that a field of a record contains as text, as in records of
+// kubelets since 1.37, and its checksum.
+func EncodeKubeletData(v any) (text string, sum uint64) {
+	data, _ := json.Marshal(v) // cannot fail
+	return string(data), sumOf("(string)" + string(data))
+}
+
+// DecodeKubeletData decodes the text of EncodeKubeletData or of a kubelet into v; otherwise it returns ErrKubelet. Without a
+// text and a checksum v remains as it is.
+func DecodeKubeletData(text string, sum uint64, v any) error {
+	if text == "" && sum == 0 {
+		return nil
+	}
+	if want := sumOf("(string)" + text); want != sum {
+		return fmt.Errorf("%w: checksum of the data is %d and should be %d", ErrKubelet, want, sum)
+	}
+	if err := json.Unmarshal([]byte(text), v); err != nil {
+		return fmt.Errorf("%w: data: %w", ErrKubelet, err)
+	}
+	return nil
+}
+
+// dumpSum returns the checksum of a record.
+func dumpSum(r KubeletRecord) uint64 { return sumOf(r.Dump()) }
+
+// sumOf returns the kubelet's checksum: 32-bit FNV-1a.
+func sumOf(text string) uint64 {
 	h := fnv.New32a()
-	_, _ = io.WriteString(h, r.Dump())
+	_, _ = io.WriteString(h, text)
 	return uint64(h.Sum32())
 }
 

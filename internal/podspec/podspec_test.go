@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/kubeparts/kubeparts/internal/podspec"
 )
@@ -35,4 +36,14 @@ func TestContainersAreYieldedInTheOrderInWhichTheyStart(t *testing.T) {
 	assert.True(t, podspec.RunsToCompletion(pod, "setup"))
 	assert.False(t, podspec.RunsToCompletion(pod, "proxy"))
 	assert.False(t, podspec.RunsToCompletion(pod, "web"))
+}
+
+// cpu-12
+func TestAPodHasNoQuotaOnExclusiveCPUs(t *testing.T) {
+	pod := &v1.Pod{Spec: v1.PodSpec{InitContainers: []v1.Container{{Name: "init"}}, Containers: []v1.Container{{Name: "a"}, {Name: "b"}}}}
+	assert.False(t, podspec.NoQuota(pod, nil))
+	assert.True(t, podspec.NoQuota(pod, []string{"a"}))
+	pod.Spec.Resources = &v1.ResourceRequirements{Limits: v1.ResourceList{v1.ResourceCPU: resource.MustParse("2")}}
+	assert.False(t, podspec.NoQuota(pod, []string{"a", "b"}), "init shares the pod's CPUs")
+	assert.True(t, podspec.NoQuota(pod, []string{"init", "a", "b"}))
 }

@@ -16,7 +16,7 @@ import (
 // request of a container equals the limit, as the API server defaults it; one of the pod
 // does not, since only API servers default it (rule src-35).
 func QOSClass(pod *v1.Pod) v1.PodQOSClass {
-	if hasResources(pod.Spec.Resources) {
+	if HasPodResources(pod) {
 		some, full := cpuAndMemory(pod.Spec.Resources)
 		for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
 			_, requested := positive(pod.Spec.Resources.Requests, name)
@@ -32,9 +32,9 @@ func QOSClass(pod *v1.Pod) v1.PodQOSClass {
 	return qosClass(some, all)
 }
 
-// hasResources reports whether r, of a pod as a whole, has requests or limits that can be
-// set for a pod.
-func hasResources(r *v1.ResourceRequirements) bool {
+// HasPodResources reports whether a pod has requests or limits at pod level.
+func HasPodResources(pod *v1.Pod) bool {
+	r := pod.Spec.Resources
 	if r == nil {
 		return false
 	}
@@ -70,6 +70,23 @@ func cpuAndMemory(r *v1.ResourceRequirements) (some, full bool) {
 		full = full && limited && (!requested || request.Cmp(limit) == 0)
 	}
 	return some, full
+}
+
+// IsGuaranteed reports whether a container has equal requests and limits of CPU and memory. In a Guaranteed pod with
+// resources at pod level, only such a container may have resources of its own (KEP-5526).
+func IsGuaranteed(c *v1.Container) bool {
+	_, full := cpuAndMemory(&c.Resources)
+	return full
+}
+
+// NoQuota reports whether a pod has no CPU quota because of exclusive CPUs, on which it would be throttled, given
+// the names of the containers that have some: one of them is enough, and in a pod with resources at pod level,
+// whose quota the others share, all are required.
+func NoQuota(pod *v1.Pod, exclusive []string) bool {
+	if !HasPodResources(pod) {
+		return len(exclusive) > 0
+	}
+	return len(exclusive) == len(pod.Spec.InitContainers)+len(pod.Spec.Containers)
 }
 
 // positive returns a quantity of the list if it is above zero.

@@ -68,10 +68,20 @@ func TestMetricsOfHooks(t *testing.T) {
 		"kubelet_cgroup_manager_duration_seconds_count": { // cm-11
 			metrics.Path, []string{`kubelet_cgroup_manager_duration_seconds_count{operation_type="create"} 1`},
 		},
-		"kubelet_memory_qos_node_memory_min_bytes":                {metrics.Path, []string{"kubelet_memory_qos_node_memory_min_bytes 1.073741824e+09"}},
-		"kubelet_memory_qos_node_memory_low_bytes":                {metrics.Path, []string{"kubelet_memory_qos_node_memory_low_bytes 1.048576e+06"}},
-		"kubelet_cgroup_version":                                  {metrics.Path, []string{"kubelet_cgroup_version 2"}},                                               // cm-11
-		"kubelet_cpu_manager_pinning_errors_total":                {metrics.Path, []string{"kubelet_cpu_manager_pinning_errors_total 1"}},                             // cpu-10
+		"kubelet_memory_qos_node_memory_min_bytes":   {metrics.Path, []string{"kubelet_memory_qos_node_memory_min_bytes 1.073741824e+09"}},
+		"kubelet_memory_qos_node_memory_low_bytes":   {metrics.Path, []string{"kubelet_memory_qos_node_memory_low_bytes 1.048576e+06"}},
+		"kubelet_cgroup_version":                     {metrics.Path, []string{"kubelet_cgroup_version 2"}},                   // cm-11
+		"kubelet_cpu_manager_pinning_errors_total":   {metrics.Path, []string{"kubelet_cpu_manager_pinning_errors_total 1"}}, // cpu-10
+		"kubelet_cpu_manager_pinning_requests_total": {metrics.Path, []string{"kubelet_cpu_manager_pinning_requests_total 1"}},
+		"kubelet_resource_manager_allocations_total": {metrics.Path, []string{
+			`kubelet_resource_manager_allocations_total{resource_name="cpu",source="pod"} 1`,
+			`kubelet_resource_manager_allocations_total{resource_name="memory",source="node"} 1`,
+		}},
+		"kubelet_resource_manager_allocation_errors_total": {metrics.Path, []string{`kubelet_resource_manager_allocation_errors_total{resource_name="cpu",source="node"} 1`}},
+		"kubelet_resource_manager_container_assignments_total": {metrics.Path, []string{
+			`kubelet_resource_manager_container_assignments_total{assignment_type="node_exclusive",resource_name="memory"} 1`,
+			`kubelet_resource_manager_container_assignments_total{assignment_type="pod_shared",resource_name="cpu"} 1`,
+		}},
 		"kubelet_topology_manager_admission_duration_ms_sum":      {metrics.Path, []string{"kubelet_topology_manager_admission_duration_ms_sum 1000"}},                // top-7
 		"kubelet_device_plugin_registration_total":                {metrics.Path, []string{`kubelet_device_plugin_registration_total{resource_name="vendor/gpu"} 1`}}, // dev-13
 		"kubelet_graceful_shutdown_start_time_seconds":            {metrics.Path, []string{"kubelet_graceful_shutdown_start_time_seconds 1.70000000025e+09"}},         // sh-11

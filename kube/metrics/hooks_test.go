@@ -73,8 +73,13 @@ func (w world) live(t testing.TB) world {
 	w.OOMKill(oom.Kill{Cgroup: "/kubepods", Count: 2})
 	w.OOMKill(oom.Kill{Cgroup: "/"})
 	w.CPU().Pinned(cpu.PinInfo{Error: errBroken})
+	w.CPU().Pinned(cpu.PinInfo{Assignment: topology.PodShared}) // no request of exclusive CPUs
+	w.CPUAssignments().Pinned(cpu.PinInfo{Assignment: topology.NodeExclusive, Error: errBroken})
+	w.CPUAssignments().Pinned(cpu.PinInfo{Assignment: topology.PodShared})
+	w.MemoryAssignments().Pinned(memory.PinInfo{Assignment: topology.NodeExclusive})
 	w.CPU().Pool(cpu.PoolInfo{})
 	w.Memory().Pinned(memory.PinInfo{})
+	w.Memory().Pinned(memory.PinInfo{Assignment: topology.PodShared})
 	w.Topology().Admitted(topology.AdmitInfo{Took: second})
 	w.Allocation().Decided(allocation.DecisionInfo{After: v1.PodReasonInfeasible, Message: "…enough capacity…"})
 	w.Allocation().Decided(allocation.DecisionInfo{Before: v1.PodReasonDeferred, Trigger: "pods_removed"})

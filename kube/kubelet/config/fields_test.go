@@ -202,6 +202,7 @@ depends on prevent the start, as with the kubelet. AllAlpha and AllBeta are supp
 | ` + "`KubeletInUserNamespace`" + ` | [in a user namespace](#in-a-user-namespace) errors of operations that only the initial one permits are logged, unless it is set to false |
 | ` + "`MemoryQoS`" + ` | ` + "`memoryThrottlingFactor` and `memoryReservationPolicy`" + ` have an effect, unless it is set to false |
 | ` + "`PodAndContainerStatsFromCRI`" + ` | ` + "`/metrics/cadvisor`" + ` has the metrics of pods and containers that the runtime computes, if it is set and the runtime supports them |
+| ` + "`PodLevelResourceManagers`" + ` | Guaranteed pods with pod-level resources can have exclusive CPUs and memory, if it is set |
 | ` + "`PodsAPI`" + ` | the pods API, enabled unless it is set to false |
 | ` + "`SELinuxMount`" + ` | persistent volumes of all access modes are mounted with the SELinux label of their pod, not only those of ReadWriteOncePod, unless it is set to false |
 | ` + "`UserNamespacesHostNetworkSupport`, `VolumeBindMountOptions`" + ` | declared by the node if it is set and the runtime supports it; pods that require it are rejected otherwise |

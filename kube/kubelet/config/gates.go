@@ -69,7 +69,6 @@ var gates = map[string]bool{
 	"NodeSwap":                                         true,
 	"PLEGOnDemandRelist":                               true,
 	"PodCertificateRequest":                            true,
-	"PodLevelResourceManagers":                         false,
 	"PodLevelResources":                                true,
 	"PodLogsQuerySplitStreams":                         true,
 	"PodObservedGenerationTracking":                    true,
@@ -100,7 +99,7 @@ var gates = map[string]bool{
 }
 
 // settableGates are the gates whose value has an effect.
-var settableGates = []string{"AllowDNSOnlyNodeCSR", "CRIListStreaming", "CSIVolumeHealth", "ComponentFlagz", "ComponentStatusz", "KubeletInUserNamespace", "LocalStorageCapacityIsolationFSQuotaMonitoring", "MemoryQoS", "PodAndContainerStatsFromCRI", "PodsAPI", "SELinuxMount", "UserNamespacesHostNetworkSupport", "VolumeBindMountOptions"}
+var settableGates = []string{"AllowDNSOnlyNodeCSR", "CRIListStreaming", "CSIVolumeHealth", "ComponentFlagz", "ComponentStatusz", "KubeletInUserNamespace", "LocalStorageCapacityIsolationFSQuotaMonitoring", "MemoryQoS", "PodAndContainerStatsFromCRI", "PodLevelResourceManagers", "PodsAPI", "SELinuxMount", "UserNamespacesHostNetworkSupport", "VolumeBindMountOptions"}
 
 // A gateSpec describes a feature gate of Kubernetes.
 type gateSpec struct {

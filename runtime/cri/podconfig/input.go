@@ -43,8 +43,8 @@ type PodInput struct {
 	Groups []int64
 
 	// ExclusiveCPUs are the names of the containers with exclusive CPUs. These
-	// containers have no CPU quota, and neither has their pod: a quota would throttle
-	// them on their own CPUs.
+	// containers have no CPU quota, and neither has their pod, unless other containers of it
+	// share resources at pod level: a quota would throttle them on their own CPUs.
 	ExclusiveCPUs []string
 }
 

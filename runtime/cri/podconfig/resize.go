@@ -3,6 +3,8 @@ package podconfig
 import (
 	v1 "k8s.io/api/core/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/kubeparts/kubeparts/internal/podspec"
 )
 
 // Resources returns the resources of an UpdateContainerResources request that gives the
@@ -25,7 +27,7 @@ func LinuxResources(n Node, all v1.ResourceRequirements) *runtimeapi.LinuxContai
 // the containers of the pod share (rule al-17).
 func PodResources(in PodInput, all v1.ResourceRequirements) *runtimeapi.LinuxContainerResources {
 	out := LinuxResources(in.Node, all)
-	if len(in.ExclusiveCPUs) > 0 {
+	if podspec.NoQuota(in.Pod, in.ExclusiveCPUs) {
 		unlimitCPU(out)
 	}
 	return out

@@ -60,7 +60,7 @@ func newCgroups(ctx context.Context, b stores.Base, s Services, total capacity, 
 	if err != nil {
 		return n, err
 	}
-	policy.ExclusiveCPUs = m.exclusiveCPUs
+	policy.ExclusiveCPUs = m.noQuota
 	cfg := cm.Config{
 		Tree: tree, Driver: driver, Root: root, Pods: cm.PodCgroups{Ledger: s.Ledger, IgnoreForeign: b.Config.Host.IgnoreForeignPods}, Hooks: b.Metrics.Cgroups(), Policy: policy, Capacity: total.Total, Reserved: total.reserved,
 		Enforce: cm.Enforcement{

@@ -22,6 +22,8 @@ import (
 	"github.com/kubeparts/kubeparts/cm/podresources"
 	cmstate "github.com/kubeparts/kubeparts/cm/state"
 	"github.com/kubeparts/kubeparts/cm/topology"
+	"github.com/kubeparts/kubeparts/internal/podspec"
+	"github.com/kubeparts/kubeparts/kube/kubelet/config"
 	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
 	"github.com/kubeparts/kubeparts/kube/kubelet/internal/volumes"
 )
@@ -148,10 +150,14 @@ func newCPUManager(b stores.Base, machine *topology.Machine, reserved cm.Reserve
 	if err != nil {
 		return nil, fmt.Errorf("reservedSystemCPUs: %w", err)
 	}
+	hooks := b.Metrics.CPU()
+	if podLevelScope(k) != "" {
+		hooks = hooks.Join(b.Metrics.CPUAssignments())
+	}
 	return cpu.Open(cpu.Config{
 		Machine: machine, Policy: cpu.Policy(k.CPUManagerPolicy), Options: options, Topology: topology.Policy(k.TopologyManagerPolicy),
-		Reserved: cpus, ReservedMilli: reserved.System.Cpu().MilliValue() + reserved.Kube.Cpu().MilliValue(),
-		Store: cmstate.File(filepath.Join(b.Config.RootDir, cpu.StateFile)), Running: running, Hooks: b.Metrics.CPU(), Logger: b.Logger,
+		PodLevel: podLevelScope(k), Reserved: cpus, ReservedMilli: reserved.System.Cpu().MilliValue() + reserved.Kube.Cpu().MilliValue(),
+		Store: cmstate.File(filepath.Join(b.Config.RootDir, cpu.StateFile)), Running: running, Hooks: hooks, Logger: b.Logger,
 		Runtime: cpuRuntime{runtime, managedPods{b.Pods, running}},
 	})
 }
@@ -179,13 +185,32 @@ func newMemoryManager(b stores.Base, machine *topology.Machine, reserved cm.Rese
 	for _, list := range []v1.ResourceList{reserved.System, reserved.Kube, reserved.Eviction} {
 		total[v1.ResourceMemory] += uint64(max(list.Memory().Value(), 0))
 	}
+	hooks := b.Metrics.Memory()
+	if podLevelScope(b.Configuration) != "" {
+		hooks = hooks.Join(b.Metrics.MemoryAssignments())
+	}
 	return memory.Open(memory.Config{
-		Machine: machine, Policy: memory.Policy(b.Configuration.MemoryManagerPolicy), Reserved: reservedMemory(b.Configuration.ReservedMemory), Total: total,
-		Store: cmstate.File(filepath.Join(b.Config.RootDir, memory.StateFile)), Hooks: b.Metrics.Memory(), Logger: b.Logger,
+		PodLevel: podLevelScope(b.Configuration),
+		Machine:  machine, Policy: memory.Policy(b.Configuration.MemoryManagerPolicy), Reserved: reservedMemory(b.Configuration.ReservedMemory), Total: total,
+		Store: cmstate.File(filepath.Join(b.Config.RootDir, memory.StateFile)), Hooks: hooks, Logger: b.Logger,
 		Runs: func(uid types.UID, container string) bool {
 			return slices.ContainsFunc(running, func(r cpu.Running) bool { return r.PodUID == uid && r.Container == container })
 		},
 	})
+}
+
+// podLevelScope returns the scope in which pods with pod-level resources have CPUs and memory of their own, with the
+// feature gate PodLevelResourceManagers; otherwise none. Without a policy, the topology manager has no scope, and
+// allocates to each container.
+func podLevelScope(k *kubeletconfig.KubeletConfiguration) topology.Scope {
+	switch {
+	case !config.Enabled(k, "PodLevelResourceManagers"):
+		return ""
+	case topology.Policy(k.TopologyManagerPolicy) == topology.None || topology.Scope(k.TopologyManagerScope) != topology.PodScope:
+		return topology.ContainerScope
+	default:
+		return topology.PodScope
+	}
 }
 
 // reservedMemory returns the reserved memory of each NUMA node.
@@ -201,9 +226,9 @@ func reservedMemory(in []kubeletconfig.MemoryReservation) map[int]memory.Request
 	return out
 }
 
-// exclusiveCPUs reports whether a container of the pod has exclusive CPUs.
-func (m *ResourceManagers) exclusiveCPUs(pod *v1.Pod) bool {
-	return m != nil && len(m.ExclusiveCPUs(pod)) > 0
+// noQuota reports whether the pod has no CPU quota because of exclusive CPUs.
+func (m *ResourceManagers) noQuota(pod *v1.Pod) bool {
+	return m != nil && podspec.NoQuota(pod, m.ExclusiveCPUs(pod))
 }
 
 // sharedCPUs returns all CPUs of the machine, if no container can have exclusive ones.
