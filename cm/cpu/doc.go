@@ -8,7 +8,7 @@
 // updates running containers when the shared pool changes. Selection is a pure function
 // of machine, options and request. With the policy "none" the Manager does nothing.
 //
-// With [Config].PodLevel also Guaranteed pods with pod-level resources have exclusive CPUs: single
+// With [Options].PodLevel also Guaranteed pods with pod-level resources have exclusive CPUs: single
 // containers of them, or the pod as a whole, whose CPUs are divided among its containers.
 //
 // # Usage

@@ -37,14 +37,6 @@ type Config struct {
 	// options.
 	Topology topology.Policy
 
-	// PodLevel determines the CPUs of Guaranteed pods with pod-level resources (KEP-5526): with
-	// ContainerScope, containers with equal requests and limits have exclusive CPUs, and the
-	// others run in the shared pool; with PodScope the pod has as many CPUs as it requests,
-	// of which the others share what these containers leave. If empty, such pods have no
-	// exclusive CPUs. It must be the scope of the topology manager, ContainerScope if that has the
-	// policy none.
-	PodLevel topology.Scope
-
 	// Reserved are CPUs that are never exclusive: reservedSystemCPUs. If empty, CPUs are
 	// selected, with Options, for ReservedMilli: the reservation for system and
 	// Kubernetes daemons in milli-CPUs, rounded up to whole CPUs. The static policy
@@ -144,12 +136,10 @@ func Open(cfg Config) (*Manager, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	switch cfg.PodLevel {
-	case "", topology.ContainerScope, topology.PodScope:
-	default:
-		return nil, fmt.Errorf("cpu: Config.PodLevel: unknown scope: %q", cfg.PodLevel)
-	}
 	m := &Manager{cfg: cfg, changed: make(chan struct{}, 1), given: map[string]cpuset.CPUSet{}}
+	if err := cfg.Options.checkPodLevel(); err != nil {
+		return nil, err
+	}
 	if cfg.Policy == Static {
 		if err := errors.Join(cfg.Options.consistent(), cfg.Options.fit(cfg.Machine, cfg.Topology)); err != nil {
 			return nil, err
@@ -246,7 +236,7 @@ func (m *Manager) refuse(saved assignments, decodeErr error) error {
 
 // Concerns implements topology.Provider.
 func (m *Manager) Concerns(pod *v1.Pod) bool {
-	return m.cfg.Policy == Static && podExclusiveCPUs(pod, m.cfg.PodLevel) > 0
+	return m.cfg.Policy == Static && podExclusiveCPUs(pod, m.cfg.Options.PodLevel) > 0
 }
 
 // Hints implements topology.Provider.
@@ -254,14 +244,14 @@ func (m *Manager) Hints(pod *v1.Pod, c *v1.Container) topology.Hints {
 	if m.cfg.Policy != Static {
 		return nil
 	}
-	n := podExclusiveCPUs(pod, m.cfg.PodLevel)
+	n := podExclusiveCPUs(pod, m.cfg.Options.PodLevel)
 	if c != nil {
-		n = exclusiveCPUs(pod, c, m.cfg.PodLevel)
+		n = exclusiveCPUs(pod, c, m.cfg.Options.PodLevel)
 	}
 	if n == 0 {
 		return nil
 	}
-	if c == nil && pooled(pod, m.cfg.PodLevel) && checkPool(pod, n, m.cfg.PodLevel) != nil {
+	if c == nil && pooled(pod, m.cfg.Options.PodLevel) && checkPool(pod, n, m.cfg.Options.PodLevel) != nil {
 		return topology.Hints{string(v1.ResourceCPU): {}}
 	}
 	m.mu.Lock()
@@ -296,10 +286,10 @@ func (m *Manager) Allocate(_ context.Context, pod *v1.Pod, c *v1.Container, wher
 	if m.cfg.Policy != Static {
 		return nil
 	}
-	if pooled(pod, m.cfg.PodLevel) {
+	if pooled(pod, m.cfg.Options.PodLevel) {
 		return m.allocatePool(pod, c, where)
 	}
-	n := exclusiveCPUs(pod, c, m.cfg.PodLevel)
+	n := exclusiveCPUs(pod, c, m.cfg.Options.PodLevel)
 	if n == 0 {
 		return nil
 	}
@@ -314,7 +304,7 @@ func (m *Manager) Allocate(_ context.Context, pod *v1.Pod, c *v1.Container, wher
 // allocatePool is Allocate for the first container of a pod that is allocated CPUs as a whole. It
 // allocates those of all containers.
 func (m *Manager) allocatePool(pod *v1.Pod, c *v1.Container, where topology.Hint) error {
-	n := podExclusiveCPUs(pod, m.cfg.PodLevel)
+	n := podExclusiveCPUs(pod, m.cfg.Options.PodLevel)
 	if n == 0 {
 		return nil
 	}

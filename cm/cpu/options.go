@@ -26,6 +26,14 @@ type Options struct {
 	DistributeAcrossCore bool // one thread per core while there are idle cores
 	StrictReservation    bool // exclude reserved CPUs from the shared pool
 	AlignByUncoreCache   bool // use as few last level caches as possible
+
+	// PodLevel determines the CPUs of Guaranteed pods with pod-level resources (KEP-5526): with
+	// ContainerScope, containers with equal requests and limits have exclusive CPUs, and the
+	// others run in the shared pool; with PodScope the pod has as many CPUs as it requests,
+	// of which the others share what these containers leave. If empty, such pods have no
+	// exclusive CPUs. It must be the scope of the topology manager, ContainerScope if that has the
+	// policy none. ParseOptions does not set it: a kubelet has a feature gate instead.
+	PodLevel topology.Scope
 }
 
 // The names of the options in KubeletConfiguration.cpuManagerPolicyOptions.
@@ -37,6 +45,16 @@ const (
 	strictReservationOption    = "strict-cpu-reservation"
 	alignByUncoreCacheOption   = "prefer-align-cpus-by-uncorecache"
 )
+
+// checkPodLevel returns an error if PodLevel is no scope.
+func (o Options) checkPodLevel() error {
+	switch o.PodLevel {
+	case "", topology.ContainerScope, topology.PodScope:
+		return nil
+	default:
+		return fmt.Errorf("cpu: Options.PodLevel: unknown scope: %q", o.PodLevel)
+	}
+}
 
 // parsePolicy returns the policy with the name; "" is none.
 func parsePolicy(name string) (Policy, error) {

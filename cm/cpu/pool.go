@@ -60,11 +60,11 @@ func checkPool(pod *v1.Pod, n int, scope topology.Scope) error {
 // request them, which init containers leave to those that start after them; all others share what
 // remains in the end, except that an init container has all CPUs that sidecars do not have yet.
 // CPUs in has are kept. It is a pure function.
-func divide(m *topology.Machine, opts Options, pod *v1.Pod, pool cpuset.CPUSet, has map[string]cpuset.CPUSet, scope topology.Scope) (map[string]cpuset.CPUSet, map[string]bool, error) {
+func divide(m *topology.Machine, opts Options, pod *v1.Pod, pool cpuset.CPUSet, has map[string]cpuset.CPUSet) (map[string]cpuset.CPUSet, map[string]bool, error) {
 	assigned, shared := map[string]cpuset.CPUSet{}, map[string]bool{}
 	free := pool
 	for c := range podspec.Containers(pod) {
-		n, passes := exclusiveCPUs(pod, c, scope), podspec.RunsToCompletion(pod, c.Name)
+		n, passes := exclusiveCPUs(pod, c, opts.PodLevel), podspec.RunsToCompletion(pod, c.Name)
 		if n == 0 {
 			shared[c.Name] = true
 			if passes {
@@ -95,7 +95,7 @@ func divide(m *topology.Machine, opts Options, pod *v1.Pod, pool cpuset.CPUSet, 
 // pinPool allocates the CPUs of a pod as a whole and divides them, unless it has them already. It returns
 // what its containers have got.
 func (m *Manager) pinPool(pod *v1.Pod, n int, where topology.Hint) ([]PinInfo, error) {
-	if err := checkPool(pod, n, m.cfg.PodLevel); err != nil {
+	if err := checkPool(pod, n, m.cfg.Options.PodLevel); err != nil {
 		return nil, &runtime.Rejection{Reason: ReasonEmptyPool, Message: err.Error(), Err: err}
 	}
 	m.mu.Lock()
@@ -115,7 +115,7 @@ func (m *Manager) pinPool(pod *v1.Pod, n int, where topology.Hint) ([]PinInfo, e
 		}
 		pool.CPUs = pool.CPUs.Union(more)
 	}
-	assigned, shared, err := divide(m.cfg.Machine, m.cfg.Options, pod, pool.CPUs, has, m.cfg.PodLevel)
+	assigned, shared, err := divide(m.cfg.Machine, m.cfg.Options, pod, pool.CPUs, has)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +150,7 @@ func (m *Manager) takeWhole(pod *v1.Pod, n int, where topology.Hint) (cpuset.CPU
 	return place(m.cfg.Machine, m.cfg.Options, free, n, where)
 }
 
-// PodCPUs returns the CPUs of a pod that is allocated CPUs as a whole (see Config.PodLevel), those of
+// PodCPUs returns the CPUs of a pod that is allocated CPUs as a whole (see Options.PodLevel), those of
 // its containers included; none for other pods.
 func (m *Manager) PodCPUs(uid types.UID) cpuset.CPUSet {
 	m.mu.Lock()

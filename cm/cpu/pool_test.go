@@ -69,7 +69,7 @@ func TestAPoolIsDividedAmongTheContainers(t *testing.T) {
 		"as much as the node has": {podOf("p", "7", [2]string{"main", ""}), map[string]string{"main": "shared 1-7"}, "1-7"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := open(t, "desktop-1s", cpu.Config{Reserved: cpus(t, "0"), PodLevel: topology.PodScope})
+			m := open(t, "desktop-1s", cpu.Config{Reserved: cpus(t, "0"), Options: cpu.Options{PodLevel: topology.PodScope}})
 			require.NoError(t, allocate(t, m, tc.pod))
 			got := map[string]string{}
 			for name := range tc.want {
@@ -96,7 +96,7 @@ func TestPoolsWithoutCPUsForSomeContainersAreRejected(t *testing.T) {
 		"a sidecar":  {podOf("p", "4", [2]string{"side-rest", ""}, [2]string{"main", "4"}), "leaving no cpus for shared containers"},
 		"init":       {podOf("p", "4", [2]string{"side-own", "4"}, [2]string{"init-rest", ""}), "pod has shared init containers but no cpus available for them"},
 	} {
-		m := open(t, "desktop-1s", cpu.Config{Reserved: cpus(t, "0"), PodLevel: topology.PodScope})
+		m := open(t, "desktop-1s", cpu.Config{Reserved: cpus(t, "0"), Options: cpu.Options{PodLevel: topology.PodScope}})
 		var refusal *runtime.Rejection
 		require.ErrorAs(t, allocate(t, m, tc.pod), &refusal, name)
 		assert.Equal(t, "EmptyPodSharedPoolError", refusal.Reason, name)
@@ -105,10 +105,10 @@ func TestPoolsWithoutCPUsForSomeContainersAreRejected(t *testing.T) {
 		assert.False(t, m.Holds("p"), name)
 		assert.Equal(t, topology.Hints{"cpu": {}}, m.Hints(tc.pod, nil), "%s: and no nodes suit it", name)
 	}
-	m := open(t, "desktop-1s", cpu.Config{Reserved: cpus(t, "0"), PodLevel: topology.PodScope})
+	m := open(t, "desktop-1s", cpu.Config{Reserved: cpus(t, "0"), Options: cpu.Options{PodLevel: topology.PodScope}})
 	assert.NoError(t, allocate(t, m, podOf("p", "4", [2]string{"init-rest", ""}, [2]string{"main", "4"})), "the init container has ended by then")
 	assert.ErrorIs(t, allocate(t, m, podOf("q", "4", [2]string{"main", ""})), cpu.ErrTooFew)
-	m = open(t, "desktop-1s", cpu.Config{Reserved: cpus(t, "0"), PodLevel: topology.PodScope, Options: cpu.Options{FullPCPUsOnly: true}})
+	m = open(t, "desktop-1s", cpu.Config{Reserved: cpus(t, "0"), Options: cpu.Options{FullPCPUsOnly: true, PodLevel: topology.PodScope}})
 	assert.ErrorContains(t, allocate(t, m, podOf("p", "3", [2]string{"main", ""})), "requested 3 cpus not multiple cpus per core = 2")
 }
 
@@ -117,7 +117,7 @@ func TestContainersOfAPodWithPodLevelResources(t *testing.T) {
 	mixed := podOf("p", "4", [2]string{"main", "2"}, [2]string{"rest", ""})
 	unequal := podOf("q", "4", [2]string{"main", "2"})
 	unequal.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: resource.MustParse("1")}
-	m := open(t, "desktop-1s", cpu.Config{Reserved: cpus(t, "0"), PodLevel: topology.ContainerScope})
+	m := open(t, "desktop-1s", cpu.Config{Reserved: cpus(t, "0"), Options: cpu.Options{PodLevel: topology.ContainerScope}})
 	require.NoError(t, allocate(t, m, mixed))
 	require.NoError(t, allocate(t, m, unequal))
 	assert.Equal(t, "1,5", has(m, "p", "main"))
@@ -128,8 +128,8 @@ func TestContainersOfAPodWithPodLevelResources(t *testing.T) {
 
 	m = open(t, "desktop-1s", cpu.Config{Reserved: cpus(t, "0")})
 	assert.False(t, m.Concerns(mixed), "without the feature gate")
-	_, err := cpu.Open(cpu.Config{Machine: topologytest.Machine(t, "desktop-1s"), PodLevel: "node"})
-	assert.EqualError(t, err, `cpu: Config.PodLevel: unknown scope: "node"`)
+	_, err := cpu.Open(cpu.Config{Machine: topologytest.Machine(t, "desktop-1s"), Options: cpu.Options{PodLevel: "node"}})
+	assert.EqualError(t, err, `cpu: Options.PodLevel: unknown scope: "node"`)
 }
 
 // A restart keeps the pools, also those of a kubelet, which does not save which containers share one.
@@ -137,7 +137,7 @@ func TestPoolsSurviveARestart(t *testing.T) {
 	p := podOf("p", "4", [2]string{"main", "2"}, [2]string{"rest", ""})
 	store := &state.Memory{}
 	var reported []string
-	cfg := cpu.Config{Reserved: cpus(t, "0"), PodLevel: topology.PodScope, Store: store}
+	cfg := cpu.Config{Reserved: cpus(t, "0"), Options: cpu.Options{PodLevel: topology.PodScope}, Store: store}
 	cfg.Hooks.Pinned = func(i cpu.PinInfo) {
 		reported = append(reported, fmt.Sprint(i.Pod.UID, " ", i.Container, " ", i.CPUs, " ", i.Assignment, " ", i.Error))
 	}
@@ -174,7 +174,7 @@ func TestPoolsSurviveARestart(t *testing.T) {
 
 	// A CPU of the pool is gone.
 	store.Record = nil
-	small := cpu.Config{Reserved: cpus(t, "0,5"), PodLevel: topology.PodScope, Store: &state.Memory{Record: saved}}
+	small := cpu.Config{Reserved: cpus(t, "0,5"), Options: cpu.Options{PodLevel: topology.PodScope}, Store: &state.Memory{Record: saved}}
 	m = open(t, "desktop-1s", small)
 	require.NoError(t, allocate(t, m, p))
 	assert.Equal(t, 4, m.PodCPUs("p").Size())

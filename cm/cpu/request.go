@@ -10,7 +10,7 @@ import (
 // exclusiveCPUs returns the number of exclusive CPUs of the container: its request, if
 // that is a whole number and the pod is Guaranteed (rule cpu-3); otherwise 0. In a pod with
 // pod-level resources, which are what Guaranteed refers to, only containers with equal requests
-// and limits have exclusive CPUs, and without a scope no container has (see Config.PodLevel).
+// and limits have exclusive CPUs, and without a scope no container has (see Options.PodLevel).
 func exclusiveCPUs(pod *v1.Pod, c *v1.Container, scope topology.Scope) int {
 	if podspec.QOSClass(pod) != v1.PodQOSGuaranteed {
 		return 0

@@ -189,6 +189,11 @@ func (m *Managers) ExclusiveCPUs(pod *v1.Pod) []string {
 	return names
 }
 
+// NoQuota reports whether the cgroup of the pod has no CPU quota because of exclusive CPUs, on which its containers
+// would be throttled: one container with some is enough. In a pod with pod-level resources, whose quota the
+// others share, all containers must have some.
+func (m *Managers) NoQuota(pod *v1.Pod) bool { return podspec.NoQuota(pod, m.ExclusiveCPUs(pod)) }
+
 // addDevices adds the options of device plugins to the config.
 func addDevices(config *runtimeapi.ContainerConfig, wants device.RunOptions) {
 	has := map[string]bool{}

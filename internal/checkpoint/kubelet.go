@@ -50,8 +50,8 @@ func EncodeKubeletData(v any) (text string, sum uint64) {
 	return string(data), sumOf("(string)" + string(data))
 }
 
-// DecodeKubeletData decodes the text of EncodeKubeletData or of a kubelet into v; otherwise it returns ErrKubelet. Without a
-// text and a checksum v remains as it is.
+// DecodeKubeletData decodes the text of EncodeKubeletData or of a kubelet into v; otherwise it returns ErrKubelet.
+// Without a text and a checksum v remains as it is.
 func DecodeKubeletData(text string, sum uint64, v any) error {
 	if text == "" && sum == 0 {
 		return nil

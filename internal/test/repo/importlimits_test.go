@@ -58,7 +58,7 @@ var importLimits = map[string]importLimit{
 	"cm/dra/dratest":                    {max: 400, imports: "internal/plugintest"},
 	"cm/dra/registry":                   {max: 400, imports: "cm/dra internal/runonce logs"},
 	"cm/managers":                       {max: 400, imports: "cm/cpu cm/device cm/memory cm/topology internal/podspec logs runtime"},
-	"cm/memory":                         {max: 330, imports: "cm/state cm/topology compose internal/checkpoint internal/podspec"},
+	"cm/memory":                         {max: 330, imports: "cm/state cm/topology compose internal/checkpoint internal/podspec runtime"},
 	"cm/oom":                            {max: 300, imports: "internal/runonce runtime"},
 	"cm/podresources":                   {max: 401, imports: "cm/device cm/dra cm/memory internal/podspec internal/runonce internal/unixgrpc"},
 	"cm/state":                          {max: 100, imports: "internal/checkpoint"},

@@ -22,7 +22,6 @@ import (
 	"github.com/kubeparts/kubeparts/cm/podresources"
 	cmstate "github.com/kubeparts/kubeparts/cm/state"
 	"github.com/kubeparts/kubeparts/cm/topology"
-	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/kube/kubelet/config"
 	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
 	"github.com/kubeparts/kubeparts/kube/kubelet/internal/volumes"
@@ -150,13 +149,14 @@ func newCPUManager(b stores.Base, machine *topology.Machine, reserved cm.Reserve
 	if err != nil {
 		return nil, fmt.Errorf("reservedSystemCPUs: %w", err)
 	}
+	options.PodLevel = podLevelScope(k)
 	hooks := b.Metrics.CPU()
-	if podLevelScope(k) != "" {
+	if options.PodLevel != "" {
 		hooks = hooks.Join(b.Metrics.CPUAssignments())
 	}
 	return cpu.Open(cpu.Config{
 		Machine: machine, Policy: cpu.Policy(k.CPUManagerPolicy), Options: options, Topology: topology.Policy(k.TopologyManagerPolicy),
-		PodLevel: podLevelScope(k), Reserved: cpus, ReservedMilli: reserved.System.Cpu().MilliValue() + reserved.Kube.Cpu().MilliValue(),
+		Reserved: cpus, ReservedMilli: reserved.System.Cpu().MilliValue() + reserved.Kube.Cpu().MilliValue(),
 		Store: cmstate.File(filepath.Join(b.Config.RootDir, cpu.StateFile)), Running: running, Hooks: hooks, Logger: b.Logger,
 		Runtime: cpuRuntime{runtime, managedPods{b.Pods, running}},
 	})
@@ -228,7 +228,7 @@ func reservedMemory(in []kubeletconfig.MemoryReservation) map[int]memory.Request
 
 // noQuota reports whether the pod has no CPU quota because of exclusive CPUs.
 func (m *ResourceManagers) noQuota(pod *v1.Pod) bool {
-	return m != nil && podspec.NoQuota(pod, m.ExclusiveCPUs(pod))
+	return m != nil && m.NoQuota(pod)
 }
 
 // sharedCPUs returns all CPUs of the machine, if no container can have exclusive ones.
