@@ -231,12 +231,9 @@ func runLane(ctx context.Context, o options, out io.Writer) int {
 		say("failed to read the names of the tests: %v", err)
 		return 2
 	}
-	required := modesOf(h.names(), o.focus)
-	if o.emulated != "" {
-		required = modes[:1] // the tests of the others are measurable anywhere
-	}
+	names := slices.DeleteFunc(h.names(), func(name string) bool { return reasons.Find(o.excluded(), name) != nil })
 	for _, s := range o.subjects {
-		for _, m := range required {
+		for _, m := range modesOf(names, o.focus) {
 			run, latest, err := runSubject(ctx, s, m, o, out, say)
 			h.tests.merge(s, run)
 			if latest != "" {

@@ -7,28 +7,46 @@ import (
 
 // A mode is how the suite is started. Tests with some labels require a mode of their own.
 type mode struct {
-	name  string
-	label string // of its tests; empty: those of no other mode
-	args  []string
+	name   string
+	labels []string // tests with one of these are of this mode; empty: those of no other mode
+	args   []string
+}
+
+// gates are the feature gates that are off by default and whose features the agent has.
+var gates = []string{
+	"AtomicWriteVolumeUserFields", "CRIListStreaming", "ContainerStopSignals", "EmptyDirVolumeMode", "GRPCContainerProbeTLS", "H2CContainerProbe",
+	"PodLevelResourceManagers",
+}
+
+// gateLabels returns the labels of the tests of the gates.
+func gateLabels() (labels []string) {
+	for _, name := range gates {
+		labels = append(labels, "FeatureGate:"+name)
+	}
+	return labels
 }
 
 // modes begin with that of most tests.
 var modes = []mode{
 	{name: "suite"},
 	// A proxy of the suite, which injects faults, is between kubelet and runtime.
-	{name: "criproxy", label: "Feature:CriProxy", args: []string{"--cri-proxy-enabled=true"}},
+	{name: "criproxy", labels: []string{"Feature:CriProxy"}, args: []string{"--cri-proxy-enabled=true"}},
 	// The kubelet has no API server.
-	{name: "standalone", label: "Feature:StandaloneMode", args: []string{"--standalone-mode=true"}},
+	{name: "standalone", labels: []string{"Feature:StandaloneMode"}, args: []string{"--standalone-mode=true"}},
+	// API server and kubelet have the gates enabled.
+	{name: "gates", labels: gateLabels(), args: []string{"--feature-gates=" + strings.Join(gates, "=true,") + "=true"}},
 }
 
 // filter returns ginkgo's label filter: that of the mode and another one, which may be empty.
 func (m mode) filter(labels string) string {
 	var all []string
-	if m.label != "" {
-		all = append(all, m.label)
+	if len(m.labels) > 0 {
+		all = append(all, "("+strings.Join(m.labels, " || ")+")")
 	} else {
 		for _, other := range modes[1:] {
-			all = append(all, "!"+other.label)
+			for _, label := range other.labels {
+				all = append(all, "!"+label)
+			}
 		}
 	}
 	if labels != "" {
@@ -61,8 +79,10 @@ func modesOf(names []string, focus *regexp.Regexp) []mode {
 // modeOf returns the mode that a test requires. Its labels are in its name.
 func modeOf(name string) mode {
 	for _, m := range modes[1:] {
-		if strings.Contains(name, "["+m.label+"]") {
-			return m
+		for _, label := range m.labels {
+			if strings.Contains(name, "["+label+"]") {
+				return m
+			}
 		}
 	}
 	return modes[0]

@@ -23,7 +23,16 @@ func TestModesOf(t *testing.T) {
 }
 
 func TestTheModesExcludeEachOther(t *testing.T) {
-	assert.Equal(t, "!Feature:CriProxy && !Feature:StandaloneMode", modes[0].filter(""))
-	assert.Equal(t, "Feature:CriProxy", modes[1].filter(""))
-	assert.Equal(t, "Feature:CriProxy && (!Slow || Serial)", modes[1].filter("!Slow || Serial"))
+	first := modes[0].filter("")
+	for _, m := range modes[1:] {
+		for _, label := range m.labels {
+			assert.Contains(t, first, "!"+label)
+		}
+	}
+	assert.Contains(t, first, "!Feature:CriProxy && !Feature:StandaloneMode && !FeatureGate:")
+	assert.Equal(t, "(Feature:CriProxy)", modes[1].filter(""))
+	assert.Equal(t, "(Feature:CriProxy) && (!Slow || Serial)", modes[1].filter("!Slow || Serial"))
+	assert.Contains(t, modes[3].filter(""), "(FeatureGate:AtomicWriteVolumeUserFields || FeatureGate:CRIListStreaming || ")
+	assert.Contains(t, modes[3].args[0], "=AtomicWriteVolumeUserFields=true,CRIListStreaming=true,")
+	assert.Equal(t, "gates", modeOf("Volumes [FeatureGate:EmptyDirVolumeMode] [Feature:OffByDefault]").name)
 }

@@ -119,6 +119,26 @@ func ServeImages(t testing.TB, tools, kubernetes, dir string) string {
 	return registry.Host
 }
 
+// WriteNames writes a file of results without any: with the names of all tests of the suite in directory kubernetes,
+// which ginkgo in directory tools lists. dir is for temporary files.
+func WriteNames(ctx context.Context, file, tools, kubernetes, dir string) error {
+	suite := ginkgo.Suite{
+		Program: filepath.Join(tools, ginkgoName), Binary: filepath.Join(kubernetes, suiteName), Logs: dir, Timeout: time.Hour,
+		Printf: func(string, ...any) {},
+	}
+	specs, err := suite.Run(ctx, ginkgo.Selection{Name: "names", Focus: ".", Procs: 1, Dry: true})
+	if err != nil {
+		return err
+	}
+	h := history{latest: noRun, tests: results{}}
+	for _, spec := range specs {
+		if spec.Node == "It" {
+			h.tests[spec.Name] = nil
+		}
+	}
+	return h.write(file)
+}
+
 // directories are those of the machine that are empty at the beginning of a run.
 func (w *world) directories(o options) []string {
 	all := []string{"/var/lib/kubelet", "/var/log/pods", "/var/log/containers"}

@@ -80,6 +80,9 @@ func runIn(ctx context.Context, o options, driver, dir string, out io.Writer, sa
 			if registry, err = startRegistry(t, dir); err != nil {
 				return err
 			}
+			if err := writeNames(ctx, job, dir); err != nil {
+				return err
+			}
 		}
 		if err := os.WriteFile(filepath.Join(job, "run"), []byte(script(driver, registry, o)), 0o644); err != nil {
 			return err
@@ -117,6 +120,15 @@ func startRegistry(t testing.TB, dir string) (string, error) {
 	return net.JoinHostPort(machine.Host().String(), port), err
 }
 
+// writeNames writes the names of the tests of e2enode to the job's file names.tsv.
+func writeNames(ctx context.Context, job, dir string) error {
+	cache, err := lab.CacheDir()
+	if err != nil {
+		return err
+	}
+	return e2enode.WriteNames(ctx, filepath.Join(job, "names.tsv"), filepath.Join(cache, conformanceDir), filepath.Join(cache, kubeletDir), dir)
+}
+
 // controlPlanes is the directory of the files of the control planes, in that of the job.
 const controlPlanes = "control-planes"
 
@@ -125,12 +137,13 @@ const program = "/job/test"
 
 // script returns the shell script that runs the command in the machine. registry is that of the images of e2enode.
 func script(driver, registry string, o options) string {
-	command := slices.Clone(o.command)
+	command, prepare := slices.Clone(o.command), ""
 	switch command[0] {
 	case "sh": // not a command of this program
 	case "compare":
 		command = slices.Concat([]string{program, "compare", "--save", "/out", "--control-planes", "/job/" + controlPlanes}, command[1:])
 	case "e2enode":
+		prepare = "cp /job/names.tsv /out/results.tsv\n"
 		command = slices.Concat([]string{program, "e2enode", "--emulated", registry, "--agent", "/job/kubelet", "--procs", "1",
 			"--logs", "/out/logs", "--results", "/out/results.tsv"}, command[1:])
 	default:
@@ -142,8 +155,8 @@ func script(driver, registry string, o options) string {
 	}
 	return fmt.Sprintf(`export KUBEPARTS_CACHE=/programs KUBEPARTS_KUBELET=/job/kubelet KUBEPARTS_PAUSE=/job/pause
 export KUBEPARTS_CGROUP_DRIVER=%s KUBEPARTS_SLOWNESS=%g KUBEPARTS_ISOLATED=1
-%s
-`, driver, o.slowness, strings.Join(quoted, " "))
+%s%s
+`, driver, o.slowness, prepare, strings.Join(quoted, " "))
 }
 
 // stageJob makes the directory of what changes from run to run: this program, the complete node and the pause program.

@@ -48,7 +48,8 @@ func TestTheCommandRunsWithItsArgumentsUnchanged(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "/job/test\ncompare\n--save\n/out\n--control-planes\n/job/control-planes\n--focus\nit's a|b $HOME\n", string(out))
 	assert.Equal(t, []string{"compare", "--focus", "it's a|b $HOME"}, o.command)
-	assert.Contains(t, script(systemd, "10.0.2.2:5000", options{command: []string{"e2enode", "--missing"}}), "'--emulated' '10.0.2.2:5000'")
+	text = script(systemd, "10.0.2.2:5000", options{command: []string{"e2enode", "--missing"}})
+	assert.Contains(t, text, "\ncp /job/names.tsv /out/results.tsv\n'/job/test' 'e2enode' '--emulated' '10.0.2.2:5000'")
 	assert.Contains(t, script(systemd, "", options{command: []string{"sh", "-c", "date"}}), "\n'sh' '-c' 'date'\n")
 }
 

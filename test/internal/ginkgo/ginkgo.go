@@ -38,6 +38,7 @@ type Selection struct {
 	Skip   []string
 	Labels string // ginkgo's label filter; empty: any
 	Procs  int
+	Dry    bool // lists the tests instead of running them
 }
 
 // Run runs tests and returns the results. A failed test is not an error. If ctx is done, tests that
@@ -61,6 +62,9 @@ func (s Suite) Run(ctx context.Context, sel Selection) ([]Spec, error) {
 	}
 	args := []string{"run", "--no-color", "--procs=" + strconv.Itoa(sel.Procs), "--seed=1", "--timeout=" + s.Timeout.String(), "--focus=" + sel.Focus,
 		"--json-report=" + filepath.Base(report), "--output-dir=" + logs}
+	if sel.Dry {
+		args = append(args, "--dry-run")
+	}
 	if len(sel.Skip) > 0 {
 		args = append(args, "--skip="+strings.Join(sel.Skip, "|"))
 	}
