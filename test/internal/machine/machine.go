@@ -28,7 +28,7 @@ type Config struct {
 	// nothing else changes cgroups.
 	Systemd bool
 
-	CPUs      int
+	CPUs      int // two threads of a core each, if there are enough
 	MemoryMiB int
 	NUMANodes int // with the same number of CPUs and the same memory; 1 or 2
 	SwapMiB   int // size of the swap device; 0: there is none
@@ -162,7 +162,7 @@ func arguments(c Config, r root, d disks, console string) []string {
 	}
 	// tcg, because machines in a cloud seldom have nested virtualization.
 	args := []string{
-		"-accel", "tcg,thread=multi", "-cpu", "max", "-smp", strconv.Itoa(c.CPUs), "-m", strconv.Itoa(c.MemoryMiB),
+		"-accel", "tcg,thread=multi", "-cpu", "max", "-smp", c.processors(), "-m", strconv.Itoa(c.MemoryMiB),
 		"-display", "none", "-monitor", "none", "-no-reboot", "-serial", "file:" + console, "-serial", "stdio",
 		"-kernel", r.kernel(), "-initrd", r.initrd(), "-append", parameters,
 		"-nic", "user,model=virtio-net-pci",
@@ -185,6 +185,16 @@ func arguments(c Config, r root, d disks, console string) []string {
 		drive(d.swap, ",cache=unsafe")
 	}
 	return args
+}
+
+// processors returns the option of the processors: those of a NUMA node are a socket, and a core has two threads if that
+// is possible.
+func (c Config) processors() string {
+	sockets, threads := max(1, c.NUMANodes), 1
+	if c.CPUs%(2*sockets) == 0 {
+		threads = 2
+	}
+	return fmt.Sprintf("%d,sockets=%d,cores=%d,threads=%d", c.CPUs, sockets, c.CPUs/sockets/threads, threads)
 }
 
 // unpack writes the files of a tar to a directory, without others than directories and regular files.

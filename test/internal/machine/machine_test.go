@@ -41,6 +41,7 @@ func TestTheExitCodeIsInTheLastLine(t *testing.T) {
 func TestAMachineHasNodesDisksAndTheFirstProcess(t *testing.T) {
 	c := Config{CPUs: 4, MemoryMiB: 4096, NUMANodes: 2, HugePages: 8, Systemd: true}
 	args := strings.Join(arguments(c, root{"/r"}, disks{"/r/root.img", "/p", "/j", "/o", "/s"}, "/console"), " ")
+	assert.Contains(t, args, "-smp 4,sockets=2,cores=1,threads=2 ")
 	assert.Contains(t, args, "-numa node,nodeid=0,memdev=node0,cpus=0-1")
 	assert.Contains(t, args, "-object memory-backend-ram,id=node1,size=2048M -numa node,nodeid=1,memdev=node1,cpus=2-3")
 	assert.Contains(t, args, "hugepages=8")
@@ -53,6 +54,7 @@ func TestAMachineHasNodesDisksAndTheFirstProcess(t *testing.T) {
 
 	args = strings.Join(arguments(Config{CPUs: 1, MemoryMiB: 1024, NUMANodes: 1}, root{"/r"}, disks{"/r/root.img", "/p", "/j", "/o", ""}, "/console"), " ")
 	assert.NotContains(t, args, "-numa")
+	assert.Contains(t, args, "-smp 1,sockets=1,cores=1,threads=1 ")
 	assert.NotContains(t, args, "hugepages")
 	assert.Contains(t, args, "realinit=/usr/local/sbin/init")
 	assert.Equal(t, 4, strings.Count(args, "-drive"))
