@@ -14,7 +14,7 @@ type mode struct {
 
 // gates are the feature gates that are off by default and whose features the agent has.
 var gates = []string{
-	"AtomicWriteVolumeUserFields", "CRIListStreaming", "ContainerStopSignals", "EmptyDirVolumeMode", "GRPCContainerProbeTLS", "H2CContainerProbe",
+	"AtomicWriteVolumeUserFields", "ContainerStopSignals", "EmptyDirVolumeMode", "GRPCContainerProbeTLS", "H2CContainerProbe",
 	"PodLevelResourceManagers",
 }
 

@@ -32,7 +32,7 @@ func TestTheModesExcludeEachOther(t *testing.T) {
 	assert.Contains(t, first, "!Feature:CriProxy && !Feature:StandaloneMode && !FeatureGate:")
 	assert.Equal(t, "(Feature:CriProxy)", modes[1].filter(""))
 	assert.Equal(t, "(Feature:CriProxy) && (!Slow || Serial)", modes[1].filter("!Slow || Serial"))
-	assert.Contains(t, modes[3].filter(""), "(FeatureGate:AtomicWriteVolumeUserFields || FeatureGate:CRIListStreaming || ")
-	assert.Contains(t, modes[3].args[0], "=AtomicWriteVolumeUserFields=true,CRIListStreaming=true,")
+	assert.Contains(t, modes[3].filter(""), "(FeatureGate:AtomicWriteVolumeUserFields || FeatureGate:ContainerStopSignals || ")
+	assert.Contains(t, modes[3].args[0], "=AtomicWriteVolumeUserFields=true,ContainerStopSignals=true,")
 	assert.Equal(t, "gates", modeOf("Volumes [FeatureGate:EmptyDirVolumeMode] [Feature:OffByDefault]").name)
 }
