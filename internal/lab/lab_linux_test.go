@@ -132,6 +132,7 @@ func requireNothingLeft(t *testing.T, left traces) {
 	cached, err := filepath.Glob("/var/lib/cni/results/" + left.layout.bridge + "-*")
 	require.NoError(t, err)
 	require.Empty(t, cached)
+	require.Empty(t, loopbacks(left.layout.dir))
 	require.Empty(t, cgroups(t, left.container))
 	require.NotContains(t, natRules(), left.layout.bridge)
 }

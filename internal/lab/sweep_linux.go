@@ -86,7 +86,7 @@ func sweep(dir string) error {
 	if name := string(bridge); name != "" {
 		errs = append(errs, removeNetwork(name))
 	}
-	errs = append(errs, removeTraces(layout{dir: dir}))
+	errs = append(errs, removeTraces(layout{dir: dir}), removeLoopbacks(dir))
 	mounted, err := mounts(dir)
 	errs = append(errs, err)
 	for _, point := range slices.Backward(mounted) {
@@ -183,6 +183,29 @@ func removeNetwork(name string) error {
 		errs = append(errs, os.Remove(file))
 	}
 	return errors.Join(append(errs, removeHostPorts(name))...)
+}
+
+// removeLoopbacks deletes the cached results of the CNI plugin for the loopback links of sandboxes whose network
+// namespaces are in dir.
+func removeLoopbacks(dir string) error {
+	var errs []error
+	for _, file := range loopbacks(dir) {
+		if err := os.Remove(file); !errors.Is(err, fs.ErrNotExist) { // a plugin may remove it as well
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// loopbacks returns the files of these results.
+func loopbacks(dir string) (files []string) {
+	cached, _ := filepath.Glob("/var/lib/cni/results/cni-loopback-*")
+	for _, file := range cached {
+		if data, _ := os.ReadFile(file); strings.Contains(string(data), dir+"/") {
+			files = append(files, file)
+		}
+	}
+	return files
 }
 
 var hostPortChain = regexp.MustCompile(`CNI-DN-[0-9a-f]+`)
