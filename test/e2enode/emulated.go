@@ -35,6 +35,22 @@ func emulated() history {
 	return h
 }
 
+// selectEmulated returns those of the tests that the flags select for a program in the machine of modern, given the results
+// of earlier runs.
+func (o options) selectEmulated(s subject, names []string, earlier results) (selected []string) {
+	for _, name := range names {
+		switch {
+		case !o.focus.MatchString(title + " " + name):
+		case o.missing && earlier.have(name, []subject{s}):
+		case o.unmeasurable && reasons.Find(notMeasurable(), name) == nil:
+		default:
+			selected = append(selected, name)
+		}
+	}
+	slices.Sort(selected)
+	return selected
+}
+
 // merge adds the results of a run to those in the repository, writes the report, and returns the exit code.
 func merge(run string, out io.Writer) int {
 	say := cli.NewPrinter(out)

@@ -4,6 +4,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,6 +50,20 @@ func TestARunIsAddedToEarlierOnes(t *testing.T) {
 	var out strings.Builder
 	assert.Equal(t, 1, merge(file, &out))
 	assert.Contains(t, out.String(), "unexplained: other\n    FAILED: no\n")
+}
+
+func TestTestsOfTheEmulatedMachineAreSelected(t *testing.T) {
+	names := []string{"swap [Feature:NodeSwap]", "huge [Feature:HugePages]", "Pods run"}
+	earlier := results{"huge [Feature:HugePages]": {kubelet: {is: passed}}}
+	of := func(missing, unmeasurable bool) []string {
+		o := options{focus: regexp.MustCompile("."), missing: missing, unmeasurable: unmeasurable}
+		return o.selectEmulated(kubelet, slices.Clone(names), earlier)
+	}
+	assert.ElementsMatch(t, names, of(false, false))
+	assert.Equal(t, []string{"huge [Feature:HugePages]", "swap [Feature:NodeSwap]"}, of(false, true))
+	assert.Equal(t, []string{"swap [Feature:NodeSwap]"}, of(true, true))
+	_, err := parseFlags([]string{"--unmeasurable", "--subjects="}, io.Discard)
+	assert.EqualError(t, err, "--unmeasurable requires --emulated")
 }
 
 func TestOtherTestsRunInTheEmulatedMachine(t *testing.T) {

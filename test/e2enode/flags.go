@@ -33,6 +33,7 @@ type options struct {
 	agent           string // file; empty: it is built
 	procs, lanes    int
 	missing         bool // only tests without a result
+	unmeasurable    bool // only tests that the usual machine cannot run
 	timeout         time.Duration
 	tools           string // ginkgo, and the programs of images
 	kubernetes      string // the kubelet and its suite
@@ -72,6 +73,7 @@ func parseFlags(args []string, stdout io.Writer) (o options, err error) {
 	fs.IntVar(&o.procs, "procs", 8, "`number` of tests that run concurrently; those that are labeled Serial never do")
 	fs.IntVar(&o.lanes, "lanes", 2, "`number` of parts of the selected tests that run at the same time, each with programs, ports and cgroups of its own")
 	fs.BoolVar(&o.missing, "missing", false, "run only tests of which the file of results has no result with the program yet")
+	fs.BoolVar(&o.unmeasurable, "unmeasurable", false, "with --emulated: run only tests that are not measurable on a machine with cgroup v1 and without systemd")
 	fs.DurationVar(&o.timeout, "timeout", 3*time.Hour, "`time` after which remaining tests of a program are not run")
 	fs.StringVar(&o.tools, "tools", "", "`directory` of ginkgo and agnhost (default: that of .ci/run)")
 	fs.StringVar(&o.kubernetes, "kubernetes", "", "`directory` of kubelet and e2e_node.test (default: that of hack/kubelet.sh)")
@@ -103,6 +105,9 @@ func parseFlags(args []string, stdout io.Writer) (o options, err error) {
 		if o.results, err = labenv.Cached("e2enode", "results.tsv"); err != nil {
 			return o, fmt.Errorf("find the file of results (see --results): %w", err)
 		}
+	}
+	if o.unmeasurable && o.emulated == "" {
+		return o, errors.New("--unmeasurable requires --emulated")
 	}
 	if len(o.subjects) == 0 || o.merge != "" {
 		return o, nil

@@ -233,6 +233,15 @@ func runLane(ctx context.Context, o options, out io.Writer) int {
 	}
 	names := slices.DeleteFunc(h.names(), func(name string) bool { return reasons.Find(o.excluded(), name) != nil })
 	for _, s := range o.subjects {
+		o := o
+		if o.emulated != "" && (o.missing || o.unmeasurable) {
+			selected := o.selectEmulated(s, names, emulated().tests)
+			if len(selected) == 0 {
+				say("%s: there is a result of each of these tests", s)
+				continue
+			}
+			o.focus = regexp.MustCompile(exactly(selected))
+		}
 		for _, m := range modesOf(names, o.focus) {
 			run, latest, err := runSubject(ctx, s, m, o, out, say)
 			h.tests.merge(s, run)
