@@ -35,8 +35,8 @@ func emulated() history {
 	return h
 }
 
-// selectEmulated returns those of the tests that the flags select for a program in the machine of modern, given the results
-// of earlier runs.
+// selectEmulated returns those of the tests that the flags select for a program in the machine of modern, given
+// the results of earlier runs.
 func (o options) selectEmulated(s subject, names []string, earlier results) (selected []string) {
 	for _, name := range names {
 		switch {

@@ -187,8 +187,8 @@ func arguments(c Config, r root, d disks, console string) []string {
 	return args
 }
 
-// processors returns the option of the processors: those of a NUMA node are a socket, and a core has two threads if that
-// is possible.
+// processors returns the option of the processors: those of a NUMA node are a socket, and a core has two threads if
+// that is possible.
 func (c Config) processors() string {
 	sockets, threads := max(1, c.NUMANodes), 1
 	if c.CPUs%(2*sockets) == 0 {
