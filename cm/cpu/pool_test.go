@@ -189,6 +189,7 @@ func TestACheckpointWithPoolsIsChecked(t *testing.T) {
 	s, err := cpu.Decode([]byte(kubeletPools))
 	require.NoError(t, err)
 	record := s.Encode()
+	assert.Equal(t, kubeletPools, string(record), "a kubelet can read it")
 	again, err := cpu.Decode(record)
 	require.NoError(t, err)
 	assert.Equal(t, s, again)

@@ -189,6 +189,7 @@ func TestACheckpointWithPoolsIsChecked(t *testing.T) {
 	s, err := memory.Decode([]byte(kubeletPools))
 	require.NoError(t, err)
 	record := s.Encode()
+	assert.Equal(t, kubeletPools, string(record), "a kubelet can read it")
 	again, err := memory.Decode(record)
 	require.NoError(t, err)
 	assert.Equal(t, s, again)
