@@ -242,7 +242,12 @@ func runLane(ctx context.Context, o options, out io.Writer) int {
 			}
 			o.focus = regexp.MustCompile(exactly(selected))
 		}
-		for _, m := range modesOf(names, o.focus) {
+		required := modesOf(names, o.focus)
+		if len(required) == 0 {
+			say("no test matches --focus and is run on this machine")
+			return 2
+		}
+		for _, m := range required {
 			run, latest, err := runSubject(ctx, s, m, o, out, say)
 			h.tests.merge(s, run)
 			if latest != "" {
