@@ -137,8 +137,8 @@ func Open(cfg Config) (*Manager, error) {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	m := &Manager{cfg: cfg, changed: make(chan struct{}, 1), given: map[string]cpuset.CPUSet{}}
-	if err := cfg.Options.checkPodLevel(); err != nil {
-		return nil, err
+	if err := cfg.Options.PodLevel.CheckPodLevel(); err != nil {
+		return nil, fmt.Errorf("cpu: Options.PodLevel: %w", err)
 	}
 	if cfg.Policy == Static {
 		if err := errors.Join(cfg.Options.consistent(), cfg.Options.fit(cfg.Machine, cfg.Topology)); err != nil {
@@ -251,7 +251,7 @@ func (m *Manager) Hints(pod *v1.Pod, c *v1.Container) topology.Hints {
 	if n == 0 {
 		return nil
 	}
-	if c == nil && pooled(pod, m.cfg.Options.PodLevel) && checkPool(pod, n, m.cfg.Options.PodLevel) != nil {
+	if c == nil && m.cfg.Options.PodLevel.Pools(pod) && checkPool(pod, n, m.cfg.Options.PodLevel) != nil {
 		return topology.Hints{string(v1.ResourceCPU): {}}
 	}
 	m.mu.Lock()
@@ -286,7 +286,7 @@ func (m *Manager) Allocate(_ context.Context, pod *v1.Pod, c *v1.Container, wher
 	if m.cfg.Policy != Static {
 		return nil
 	}
-	if pooled(pod, m.cfg.Options.PodLevel) {
+	if m.cfg.Options.PodLevel.Pools(pod) {
 		return m.allocatePool(pod, c, where)
 	}
 	n := exclusiveCPUs(pod, c, m.cfg.Options.PodLevel)
@@ -299,27 +299,6 @@ func (m *Manager) Allocate(_ context.Context, pod *v1.Pod, c *v1.Container, wher
 		m.poolChanged()
 	}
 	return err
-}
-
-// allocatePool is Allocate for the first container of a pod that is allocated CPUs as a whole. It
-// allocates those of all containers.
-func (m *Manager) allocatePool(pod *v1.Pod, c *v1.Container, where topology.Hint) error {
-	n := podExclusiveCPUs(pod, m.cfg.Options.PodLevel)
-	if n == 0 {
-		return nil
-	}
-	given, err := m.pinPool(pod, n, where)
-	if err != nil {
-		m.reportPin(PinInfo{Pod: pod, Container: c.Name, Error: err, Assignment: topology.PodExclusive})
-		return err
-	}
-	for _, info := range given {
-		m.reportPin(info)
-	}
-	if len(given) > 0 {
-		m.poolChanged()
-	}
-	return nil
 }
 
 func (m *Manager) reportPin(info PinInfo) {

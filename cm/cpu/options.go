@@ -46,16 +46,6 @@ const (
 	alignByUncoreCacheOption   = "prefer-align-cpus-by-uncorecache"
 )
 
-// checkPodLevel returns an error if PodLevel is no scope.
-func (o Options) checkPodLevel() error {
-	switch o.PodLevel {
-	case "", topology.ContainerScope, topology.PodScope:
-		return nil
-	default:
-		return fmt.Errorf("cpu: Options.PodLevel: unknown scope: %q", o.PodLevel)
-	}
-}
-
 // parsePolicy returns the policy with the name; "" is none.
 func parsePolicy(name string) (Policy, error) {
 	switch p := Policy(name); p {

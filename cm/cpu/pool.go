@@ -12,10 +12,6 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// ReasonEmptyPool is the reason of rejections of pods with pod-level resources whose containers
-// with exclusive CPUs leave none for the others.
-const ReasonEmptyPool = "EmptyPodSharedPoolError"
-
 var (
 	errEmptyPool     = errors.New("pod rejected, sum of exclusive container cpu requests equals pod budget, leaving no cpus for shared containers")
 	errEmptyInitPool = errors.New("pod rejected, pod has shared init containers but no cpus available for them")
@@ -92,11 +88,32 @@ func divide(m *topology.Machine, opts Options, pod *v1.Pod, pool cpuset.CPUSet, 
 	return assigned, shared, nil
 }
 
+// allocatePool is Allocate for the first container of a pod that is allocated CPUs as a whole. It
+// allocates those of all containers.
+func (m *Manager) allocatePool(pod *v1.Pod, c *v1.Container, where topology.Hint) error {
+	n := podExclusiveCPUs(pod, m.cfg.Options.PodLevel)
+	if n == 0 {
+		return nil
+	}
+	given, err := m.pinPool(pod, n, where)
+	if err != nil {
+		m.reportPin(PinInfo{Pod: pod, Container: c.Name, Error: err, Assignment: topology.PodExclusive})
+		return err
+	}
+	for _, info := range given {
+		m.reportPin(info)
+	}
+	if len(given) > 0 {
+		m.poolChanged()
+	}
+	return nil
+}
+
 // pinPool allocates the CPUs of a pod as a whole and divides them, unless it has them already. It returns
 // what its containers have got.
 func (m *Manager) pinPool(pod *v1.Pod, n int, where topology.Hint) ([]PinInfo, error) {
 	if err := checkPool(pod, n, m.cfg.Options.PodLevel); err != nil {
-		return nil, &runtime.Rejection{Reason: ReasonEmptyPool, Message: err.Error(), Err: err}
+		return nil, &runtime.Rejection{Reason: topology.ReasonEmptyPool, Message: err.Error(), Err: err}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -37,7 +37,7 @@ func wholeCPUs(r v1.ResourceRequirements) int {
 // podExclusiveCPUs returns the maximum number of exclusive CPUs that the containers of a
 // pod have at the same time, or the size of its pool if it has one.
 func podExclusiveCPUs(pod *v1.Pod, scope topology.Scope) int {
-	if pooled(pod, scope) {
+	if scope.Pools(pod) {
 		return wholeCPUs(*pod.Spec.Resources)
 	}
 	sidecars, peak := 0, 0
@@ -55,10 +55,4 @@ func podExclusiveCPUs(pod *v1.Pod, scope topology.Scope) int {
 		sum += exclusiveCPUs(pod, &pod.Spec.Containers[i], scope)
 	}
 	return max(peak, sum)
-}
-
-// pooled reports whether the pod is allocated CPUs as a whole, of which its containers have
-// parts.
-func pooled(pod *v1.Pod, scope topology.Scope) bool {
-	return scope == topology.PodScope && podspec.HasPodResources(pod) && podspec.QOSClass(pod) == v1.PodQOSGuaranteed
 }

@@ -146,10 +146,8 @@ func Open(cfg Config) (*Manager, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	switch cfg.PodLevel {
-	case "", topology.ContainerScope, topology.PodScope:
-	default:
-		return nil, fmt.Errorf("memory: Config.PodLevel: unknown scope: %q", cfg.PodLevel)
+	if err := cfg.PodLevel.CheckPodLevel(); err != nil {
+		return nil, fmt.Errorf("memory: Config.PodLevel: %w", err)
 	}
 	m := &Manager{cfg: cfg, state: checkpointState{Policy: cfg.Policy}}
 	if cfg.Policy == Static {
@@ -270,7 +268,7 @@ func (m *Manager) Hints(pod *v1.Pod, c *v1.Container) topology.Hints {
 	if len(req) == 0 {
 		return nil
 	}
-	if c == nil && pooled(pod, m.cfg.PodLevel) {
+	if c == nil && m.cfg.PodLevel.Pools(pod) {
 		if _, _, err := divide(pod, req, 0, m.cfg.PodLevel); err != nil {
 			out := topology.Hints{}
 			for kind := range req {
@@ -317,7 +315,7 @@ func (m *Manager) Allocate(_ context.Context, pod *v1.Pod, c *v1.Container, wher
 	if m.cfg.Policy != Static {
 		return nil
 	}
-	if pooled(pod, m.cfg.PodLevel) {
+	if m.cfg.PodLevel.Pools(pod) {
 		return m.allocatePool(pod, c, where)
 	}
 	req := exclusiveMemory(pod, c, m.cfg.PodLevel)
@@ -327,24 +325,6 @@ func (m *Manager) Allocate(_ context.Context, pod *v1.Pod, c *v1.Container, wher
 	err := m.pin(pod, c, req, where)
 	m.reportPin(PinInfo{Pod: pod, Container: c.Name, Error: err, Assignment: topology.NodeExclusive})
 	return err
-}
-
-// allocatePool is Allocate for the first container of a pod that is allocated memory as a whole. It
-// allocates that of all containers.
-func (m *Manager) allocatePool(pod *v1.Pod, c *v1.Container, where topology.Hint) error {
-	req := podExclusiveMemory(pod, m.cfg.PodLevel)
-	if len(req) == 0 {
-		return nil
-	}
-	given, err := m.pinPool(pod, req, where)
-	if err != nil {
-		m.reportPin(PinInfo{Pod: pod, Container: c.Name, Error: err, Assignment: topology.PodExclusive})
-		return err
-	}
-	for _, info := range given {
-		m.reportPin(info)
-	}
-	return nil
 }
 
 func (m *Manager) reportPin(info PinInfo) {

@@ -13,10 +13,6 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// ReasonEmptyPool is the reason of rejections of pods with pod-level resources whose containers
-// with memory of their own leave none for the others.
-const ReasonEmptyPool = "EmptyPodSharedPoolError"
-
 // A podPool is the memory of a pod that is allocated memory as a whole.
 type podPool struct {
 	Blocks []Block
@@ -101,6 +97,24 @@ func blocksOf(req Request, nodes topology.Mask) []Block {
 	return blocks
 }
 
+// allocatePool is Allocate for the first container of a pod that is allocated memory as a whole. It
+// allocates that of all containers.
+func (m *Manager) allocatePool(pod *v1.Pod, c *v1.Container, where topology.Hint) error {
+	req := podExclusiveMemory(pod, m.cfg.PodLevel)
+	if len(req) == 0 {
+		return nil
+	}
+	given, err := m.pinPool(pod, req, where)
+	if err != nil {
+		m.reportPin(PinInfo{Pod: pod, Container: c.Name, Error: err, Assignment: topology.PodExclusive})
+		return err
+	}
+	for _, info := range given {
+		m.reportPin(info)
+	}
+	return nil
+}
+
 // pinPool allocates the memory of a pod as a whole and divides it, unless it has it already. It returns
 // what its containers have got.
 func (m *Manager) pinPool(pod *v1.Pod, req Request, where topology.Hint) ([]PinInfo, error) {
@@ -116,7 +130,7 @@ func (m *Manager) pinPool(pod *v1.Pod, req Request, where topology.Hint) ([]PinI
 	}
 	assigned, shared, err := divide(pod, req, nodes, m.cfg.PodLevel)
 	if err != nil {
-		return nil, &runtime.Rejection{Reason: ReasonEmptyPool, Message: err.Error(), Err: err}
+		return nil, &runtime.Rejection{Reason: topology.ReasonEmptyPool, Message: err.Error(), Err: err}
 	}
 	if !known {
 		pool.Blocks = blocksOf(req, nodes)

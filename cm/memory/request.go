@@ -43,7 +43,7 @@ func requested(r v1.ResourceRequirements) Request {
 // podExclusiveMemory returns the maximum memory that the containers of a pod have at the
 // same time, or the size of its pool if it has one.
 func podExclusiveMemory(pod *v1.Pod, scope topology.Scope) Request {
-	if pooled(pod, scope) {
+	if scope.Pools(pod) {
 		return requested(*pod.Spec.Resources)
 	}
 	sidecars, peak := Request{}, Request{}
@@ -63,12 +63,6 @@ func podExclusiveMemory(pod *v1.Pod, scope topology.Scope) Request {
 	}
 	peak.raise(sidecars)
 	return peak
-}
-
-// pooled reports whether the pod is allocated memory as a whole, of which its containers have
-// parts.
-func pooled(pod *v1.Pod, scope topology.Scope) bool {
-	return scope == topology.PodScope && podspec.HasPodResources(pod) && podspec.QOSClass(pod) == v1.PodQOSGuaranteed
 }
 
 func (r Request) add(other Request) {

@@ -77,10 +77,7 @@ func runIn(ctx context.Context, o options, driver, dir string, out io.Writer, sa
 			startControlPlanes(t, filepath.Join(job, controlPlanes))
 		case "e2enode":
 			m.Say("making the images of the suite outside of the machine")
-			if registry, err = startRegistry(t, dir); err != nil {
-				return err
-			}
-			if err := writeNames(ctx, job, dir); err != nil {
+			if registry, err = prepareSuite(ctx, t, job, dir); err != nil {
 				return err
 			}
 		}
@@ -108,25 +105,19 @@ func startControlPlanes(t testing.TB, dir string) {
 	}
 }
 
-// startRegistry starts a registry of the images of Kubernetes' tests of nodes on this machine, and returns its address
-// in the machine. dir is for temporary files.
-func startRegistry(t testing.TB, dir string) (string, error) {
+// prepareSuite writes the names of the tests of e2enode to the job's file names.tsv, starts a registry of their
+// images on this machine, and returns its address in the machine. dir is for temporary files.
+func prepareSuite(ctx context.Context, t testing.TB, job, dir string) (registry string, err error) {
 	cache, err := lab.CacheDir()
 	if err != nil {
 		return "", err
 	}
-	host := e2enode.ServeImages(t, filepath.Join(cache, conformanceDir), filepath.Join(cache, kubeletDir), dir)
-	_, port, err := net.SplitHostPort(host)
-	return net.JoinHostPort(machine.Host().String(), port), err
-}
-
-// writeNames writes the names of the tests of e2enode to the job's file names.tsv.
-func writeNames(ctx context.Context, job, dir string) error {
-	cache, err := lab.CacheDir()
-	if err != nil {
-		return err
+	tools, kubernetes := filepath.Join(cache, conformanceDir), filepath.Join(cache, kubeletDir)
+	if err := e2enode.WriteNames(ctx, filepath.Join(job, "names.tsv"), tools, kubernetes, dir); err != nil {
+		return "", err
 	}
-	return e2enode.WriteNames(ctx, filepath.Join(job, "names.tsv"), filepath.Join(cache, conformanceDir), filepath.Join(cache, kubeletDir), dir)
+	_, port, err := net.SplitHostPort(e2enode.ServeImages(t, tools, kubernetes, dir))
+	return net.JoinHostPort(machine.Host().String(), port), err
 }
 
 // controlPlanes is the directory of the files of the control planes, in that of the job.

@@ -185,13 +185,12 @@ func newMemoryManager(b stores.Base, machine *topology.Machine, reserved cm.Rese
 	for _, list := range []v1.ResourceList{reserved.System, reserved.Kube, reserved.Eviction} {
 		total[v1.ResourceMemory] += uint64(max(list.Memory().Value(), 0))
 	}
-	hooks := b.Metrics.Memory()
-	if podLevelScope(b.Configuration) != "" {
+	scope, hooks := podLevelScope(b.Configuration), b.Metrics.Memory()
+	if scope != "" {
 		hooks = hooks.Join(b.Metrics.MemoryAssignments())
 	}
 	return memory.Open(memory.Config{
-		PodLevel: podLevelScope(b.Configuration),
-		Machine:  machine, Policy: memory.Policy(b.Configuration.MemoryManagerPolicy), Reserved: reservedMemory(b.Configuration.ReservedMemory), Total: total,
+		Machine: machine, Policy: memory.Policy(b.Configuration.MemoryManagerPolicy), PodLevel: scope, Reserved: reservedMemory(b.Configuration.ReservedMemory), Total: total,
 		Store: cmstate.File(filepath.Join(b.Config.RootDir, memory.StateFile)), Hooks: hooks, Logger: b.Logger,
 		Runs: func(uid types.UID, container string) bool {
 			return slices.ContainsFunc(running, func(r cpu.Running) bool { return r.PodUID == uid && r.Container == container })
