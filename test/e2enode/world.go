@@ -103,8 +103,14 @@ func newWorld(t testing.TB, s subject, o options, say func(string, ...any)) *wor
 			w.Errorf("stop the %s: %v", s, err)
 		}
 	})
-	// Where cAdvisor looks for containerd.
-	w.Must("name the socket", os.Symlink(strings.TrimPrefix(w.daemon.Endpoint, "unix://"), "/run/containerd/containerd.sock"))
+	// Where cAdvisor looks for containerd. /run of the emulated machine still has it when the next program is tested.
+	const socket = "/run/containerd/containerd.sock"
+	w.Must("name the socket", os.Symlink(strings.TrimPrefix(w.daemon.Endpoint, "unix://"), socket))
+	t.Cleanup(func() {
+		if err := os.Remove(socket); err != nil {
+			w.Errorf("clean up: %v", err)
+		}
+	})
 	w.Must("prepare the suite", w.prepare(s, o))
 	return w
 }

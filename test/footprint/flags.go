@@ -26,6 +26,7 @@ type options struct {
 	kills    int
 	cluster  bool
 	trace    bool
+	contend  bool
 	only     []string
 	agent    string // binary; empty: it is built
 	kubelet  string // binary
@@ -46,6 +47,8 @@ of the CPU time of a client.
   hack/footprint.sh --compare --trace --pods 110  where the time of the starts goes
   GODEBUG=memprofilerate=4096 hack/footprint.sh --compare --trace --pods 110 --profiles DIR
                                                   and the memory of the idle node
+
+  hack/footprint.sh --compare --contention        how pods of each class share the CPUs
 
 Each row is measured with a new containerd. Pods exist before the program starts; times
 count from its start. It requires Linux, root, and the results of
@@ -71,6 +74,7 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 	fs.IntVar(&o.kills, "kills", 10, "`number` of containers that are killed, each of another pod")
 	fs.BoolVar(&o.cluster, "cluster", false, "use pods of an API server instead of static ones")
 	fs.BoolVar(&o.trace, "trace", false, "run the complete node in this process and print where the time until all pods run goes, and nothing else")
+	fs.BoolVar(&o.contend, "contention", false, "measure how pods that compete for all CPUs share them during --window, and nothing else")
 	fs.StringVar(&only, "only", strings.Join(subjects, ","), "`names` of the programs that are measured")
 	fs.StringVar(&o.agent, "agent", "", "`binary` of the complete node (default: it is built)")
 	fs.StringVar(&o.kubelet, "kubelet", "", "`binary` of the kubelet (default: that of hack/kubelet.sh "+lab.KubernetesVersion+")")
@@ -96,6 +100,8 @@ func parseFlags(args []string, stdout io.Writer) (options, error) {
 	switch {
 	case o.trace && o.cluster:
 		return o, errors.New("--trace: pods are static; omit --cluster")
+	case o.contend && (o.cluster || o.trace):
+		return o, errors.New("--contention: omit --cluster and --trace")
 	case o.repeat < 1:
 		return o, errors.New("--repeat must be positive")
 	case o.settle < 0 || o.window < time.Second:

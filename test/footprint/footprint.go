@@ -38,6 +38,9 @@ func footprint(ctx context.Context, o options, out io.Writer) int {
 	if o.trace {
 		return traceAll(ctx, o, out, say)
 	}
+	if o.contend {
+		return contend(ctx, o, out, say)
+	}
 	r := &report{on: time.Now(), options: o, values: map[cell][]float64{}, versions: map[string]string{
 		"containerd": version(lab.FindContainerd()), agentName: version(o.agent), kubeletName: version(o.kubelet),
 	}}

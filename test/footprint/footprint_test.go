@@ -162,3 +162,13 @@ func TestReport(t *testing.T) {
 | of these, lists | – | 8 (8 to 8) | – |
 `, r.markdown())
 }
+
+func TestTheCPUTimeOfACgroupIsInAFile(t *testing.T) {
+	file, unit := cpuFile("12:pids:/a\n4:cpu,cpuacct:/kubepods/pod1/c\n0::/\n")
+	assert.Equal(t, "/sys/fs/cgroup/cpuacct/kubepods/pod1/c/cpuacct.usage", file)
+	assert.EqualValues(t, 1e9, unit)
+	file, _ = cpuFile("nothing")
+	assert.Empty(t, file)
+	_, err := cgroupCPU(os.Getpid())
+	assert.NoError(t, err)
+}

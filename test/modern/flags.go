@@ -31,6 +31,7 @@ type options struct {
 	numa      int
 	swap      int
 	hugePages int
+	virtual   bool // time
 	slowness  float64
 	timeout   time.Duration
 	agent     string
@@ -50,6 +51,7 @@ control plane, once with each cgroup driver: systemd with systemd as the first p
   go run ./test modern --drivers systemd compare --focus 'probes|volumes' --all
   go run ./test modern --drivers cgroupfs --swap 1024 --huge-pages 64 compare
   go run ./test modern --drivers systemd --cpus 8 e2enode --focus 'CPU Manager'
+  go run ./test modern --drivers systemd --cpus 1 --numa 1 --virtual-time e2enode --focus Eviction
 
 Files that the command writes to its directory, /out in the machine, are in the directory of --results when it has
 ended. compare keeps there what it has observed: 'go run ./test compare --from DIRECTORY/systemd' compares it again.
@@ -72,6 +74,7 @@ func parseFlags(args []string, stdout io.Writer) (o options, err error) {
 	fs.IntVar(&o.numa, "numa", 2, "`number` of NUMA nodes, 1 or 2")
 	fs.IntVar(&o.swap, "swap", 0, "`MiB` of a swap device; 0: there is none")
 	fs.IntVar(&o.hugePages, "huge-pages", 16, "`number` of pages of 2 MiB, on all nodes together")
+	fs.BoolVar(&o.virtual, "virtual-time", false, "time in the machine passes as its processor computes, and waits take none, so that time limits are met; for commands that use nothing outside of it but images")
 	fs.Float64Var(&o.slowness, "slowness", 10, "`factor` by which time limits in the machine are longer")
 	fs.DurationVar(&o.timeout, "timeout", 2*time.Hour, "`time` after which a machine is stopped")
 	fs.StringVar(&o.agent, "agent", "", "`file` of the complete node (default: it is built)")
@@ -91,6 +94,8 @@ func parseFlags(args []string, stdout io.Writer) (o options, err error) {
 		return o, errors.New("--numa must be 1 or 2")
 	case o.cpus < o.numa || o.cpus%o.numa != 0:
 		return o, errors.New("--cpus must be a multiple of --numa")
+	case o.virtual && (o.cpus != 1 || o.numa != 1):
+		return o, errors.New("--virtual-time requires --cpus 1 --numa 1")
 	case o.memory < 1024:
 		return o, errors.New("--memory must be at least 1024: containerd, a control plane and a node run in it")
 	case o.slowness < 1:
@@ -98,6 +103,9 @@ func parseFlags(args []string, stdout io.Writer) (o options, err error) {
 	}
 	if o.command = fs.Args(); len(o.command) == 0 {
 		o.command = smoke
+	}
+	if o.virtual && o.command[0] == "compare" {
+		return o, errors.New("--virtual-time: the control planes of compare are outside of the machine, in another time")
 	}
 	if o.cache == "" {
 		if o.cache, err = labenv.Cached("modern"); err != nil {

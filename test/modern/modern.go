@@ -64,7 +64,7 @@ func runIn(ctx context.Context, o options, driver, dir string, out io.Writer, sa
 		return 0, err
 	}
 	m := machine.Config{
-		Systemd: driver == systemd, CPUs: o.cpus, MemoryMiB: o.memory, NUMANodes: o.numa, SwapMiB: o.swap, HugePages: o.hugePages,
+		Systemd: driver == systemd, CPUs: o.cpus, MemoryMiB: o.memory, NUMANodes: o.numa, SwapMiB: o.swap, HugePages: o.hugePages, VirtualTime: o.virtual,
 		Cache: o.cache, Dir: dir, Programs: filepath.Join(dir, "programs"), Job: job, Out: out,
 		Say: func(format string, args ...any) { say("%s: %s", driver, fmt.Sprintf(format, args...)) },
 	}

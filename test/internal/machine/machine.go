@@ -34,6 +34,11 @@ type Config struct {
 	SwapMiB   int // size of the swap device; 0: there is none
 	HugePages int // of 2 MiB, on all nodes together
 
+	// VirtualTime makes the time in the machine pass with the instructions that are executed, a nanosecond each, and while
+	// all programs sleep, at once until the next one wakes up. There can be one CPU: qemu lets others run only when a time
+	// slice has passed, which takes minutes where one waits for another.
+	VirtualTime bool
+
 	// Cache is the directory of the files that are kept, Dir one for temporary files.
 	Cache, Dir string
 
@@ -95,7 +100,11 @@ func (c Config) String() string {
 	if c.Systemd {
 		init = "systemd"
 	}
-	return fmt.Sprintf("%s, %d CPUs and %d MiB in %d NUMA nodes, %d MiB of swap, %d huge pages", init, c.CPUs, c.MemoryMiB, max(1, c.NUMANodes), c.SwapMiB, c.HugePages)
+	time := "the time of this machine"
+	if c.VirtualTime {
+		time = "a time of its own"
+	}
+	return fmt.Sprintf("%s, %d CPUs and %d MiB in %d NUMA nodes, %d MiB of swap, %d huge pages, %s", init, c.CPUs, c.MemoryMiB, max(1, c.NUMANodes), c.SwapMiB, c.HugePages, time)
 }
 
 // emulate runs qemu and returns the exit code of the job, which is in the last line of its output.
@@ -161,12 +170,16 @@ func arguments(c Config, r root, d disks, console string) []string {
 		parameters += " realinit=" + plainInit
 	}
 	// tcg, because machines in a cloud seldom have nested virtualization.
-	args := []string{
-		"-accel", "tcg,thread=multi", "-cpu", "max", "-smp", c.processors(), "-m", strconv.Itoa(c.MemoryMiB),
-		"-display", "none", "-monitor", "none", "-no-reboot", "-serial", "file:" + console, "-serial", "stdio",
+	clock := []string{"-accel", "tcg,thread=multi"}
+	if c.VirtualTime {
+		clock = []string{"-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off", "-rtc", "clock=vm"}
+	}
+	args := append(clock,
+		"-cpu", "max", "-smp", c.processors(), "-m", strconv.Itoa(c.MemoryMiB),
+		"-display", "none", "-monitor", "none", "-no-reboot", "-serial", "file:"+console, "-serial", "stdio",
 		"-kernel", r.kernel(), "-initrd", r.initrd(), "-append", parameters,
 		"-nic", "user,model=virtio-net-pci",
-	}
+	)
 	if c.NUMANodes > 1 {
 		cpus := c.CPUs / c.NUMANodes
 		for i := range c.NUMANodes {

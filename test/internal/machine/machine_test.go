@@ -58,6 +58,11 @@ func TestAMachineHasNodesDisksAndTheFirstProcess(t *testing.T) {
 	assert.NotContains(t, args, "hugepages")
 	assert.Contains(t, args, "realinit=/usr/local/sbin/init")
 	assert.Equal(t, 4, strings.Count(args, "-drive"))
+	assert.NotContains(t, args, "-icount")
+
+	args = strings.Join(arguments(Config{CPUs: 1, MemoryMiB: 1024, VirtualTime: true}, root{"/r"}, disks{"/r/root.img", "/p", "/j", "/o", ""}, "/console"), " ")
+	assert.Contains(t, args, "-icount shift=0,sleep=off -rtc clock=vm")
+	assert.NotContains(t, args, "thread=multi")
 }
 
 func TestResultsStayInTheirDirectory(t *testing.T) {
