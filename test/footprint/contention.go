@@ -36,7 +36,7 @@ var contenders = []struct {
 	{"besteffort", "", false},
 }
 
-// signal is the file in the directory of started pods that all wait for, so that none competes with the start of others.
+// signal is the file among those of started pods that all wait for, so that none competes with the start of others.
 const signal = "go"
 
 // contend measures how the pods share the CPUs with each program, prints it, and returns the exit code.
