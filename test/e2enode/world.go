@@ -103,6 +103,10 @@ func newWorld(t testing.TB, s subject, o options, say func(string, ...any)) *wor
 			w.Errorf("stop the %s: %v", s, err)
 		}
 	})
+	if o.emulated != "" {
+		// As where Kubernetes runs the suite, which requires it; the usual machine has no CAP_SYS_RESOURCE for it.
+		w.Must("protect containerd", os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", w.daemon.PID()), []byte("-999"), 0o644))
+	}
 	// Where cAdvisor looks for containerd. /run of the emulated machine still has it when the next program is tested.
 	const socket = "/run/containerd/containerd.sock"
 	w.Must("name the socket", os.Symlink(strings.TrimPrefix(w.daemon.Endpoint, "unix://"), socket))

@@ -43,10 +43,19 @@ func (r root) kernel() string { return filepath.Join(r.dir, "vmlinuz") }
 func (r root) initrd() string { return filepath.Join(r.dir, "initrd") }
 func (r root) disk() string   { return filepath.Join(r.dir, "root.img") }
 
+// The directories and links of the root file system that the scripts of packages would make.
+var (
+	directories = []string{"proc", "sys", "dev", "run", "tmp", "root", "out", "programs", "job", "var/tmp"}
+	links       = map[string]string{
+		"usr/sbin/iptables": "iptables-nft", "usr/sbin/ip6tables": "ip6tables-nft", "usr/bin/awk": "mawk", "usr/bin/sh": "bash",
+		"var/run": "/run", // where programs look for the system bus
+	}
+)
+
 // recipe identifies how a root file system is made.
 func recipe() string {
 	sum := sha256.New()
-	fmt.Fprint(sum, packages, excluded, bootModules, diskSize, initrdScript)
+	fmt.Fprint(sum, packages, excluded, bootModules, diskSize, initrdScript, directories, links)
 	files := guestFiles()
 	names := make([]string, 0, len(files))
 	for name := range files {
@@ -263,10 +272,10 @@ func writeGuest(tree string) error {
 		}
 	}
 	var err error
-	for _, dir := range []string{"proc", "sys", "dev", "run", "tmp", "root", "out", "programs", "job", "var/tmp"} {
+	for _, dir := range directories {
 		err = errors.Join(err, os.MkdirAll(filepath.Join(tree, dir), 0o755))
 	}
-	for link, to := range map[string]string{"usr/sbin/iptables": "iptables-nft", "usr/sbin/ip6tables": "ip6tables-nft", "usr/bin/awk": "mawk", "usr/bin/sh": "bash"} {
+	for link, to := range links {
 		if removeErr := os.Remove(filepath.Join(tree, link)); removeErr != nil && !errors.Is(removeErr, fs.ErrNotExist) {
 			err = errors.Join(err, removeErr)
 		}
