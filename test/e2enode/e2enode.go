@@ -8,6 +8,7 @@ import (
 	"github.com/kubeparts/kubeparts/test/internal/cli"
 	"github.com/kubeparts/kubeparts/test/internal/isolate"
 	"github.com/kubeparts/kubeparts/test/internal/markdown"
+	"github.com/kubeparts/kubeparts/test/internal/reasons"
 )
 
 // Command returns the subcommand.
@@ -28,7 +29,7 @@ func StandIn(name string, args []string) (code int, ok bool) {
 // e2enode runs the tests and returns the exit code.
 func e2enode(ctx context.Context, o options, out io.Writer) int {
 	if o.merge != "" {
-		return merge(o.merge, out)
+		return merge(o.merge, reasons.Parse(emulatedDifferences), out)
 	}
 	if isolate.Isolated() {
 		return runLane(ctx, o, out)

@@ -51,8 +51,8 @@ func (o options) selectEmulated(s subject, names []string, earlier results) (sel
 	return selected
 }
 
-// merge adds the results of a run to those in the repository, writes the report, and returns the exit code.
-func merge(run string, out io.Writer) int {
+// merge adds the results of a run, a file, to those in the repository, writes the report, and returns the exit code.
+func merge(run string, differences []reasons.Reason, out io.Writer) int {
 	say := cli.NewPrinter(out)
 	all, err := readResults(emulatedFile)
 	if err != nil {
@@ -69,14 +69,14 @@ func merge(run string, out io.Writer) int {
 		say("%v", err)
 		return 2
 	}
-	r := newReport(all, nil, reasons.Parse(emulatedDifferences))
+	r := newReport(all, nil, differences)
 	r.elsewhere = elsewhere(all, notMeasurable())
 	if err := markdown.Write(emulatedReport, r.emulatedMarkdown(), say); err != nil {
 		say("%v", err)
 		return 2
 	}
 	fmt.Fprint(out, r.summary())
-	unused := unusedReasons(all.names(), r, nil, reasons.Parse(emulatedDifferences))
+	unused := unusedReasons(all.names(), r, nil, differences)
 	for _, problem := range unused {
 		fmt.Fprintln(out, problem)
 	}

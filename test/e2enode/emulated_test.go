@@ -33,7 +33,7 @@ func TestARunIsAddedToEarlierOnes(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "results.tsv")
 	require.NoError(t, run.write(file))
 
-	assert.Equal(t, 0, merge(file, io.Discard))
+	assert.Equal(t, 0, merge(file, nil, io.Discard))
 	all, err := readResults(emulatedFile)
 	require.NoError(t, err)
 	assert.Equal(t, "Tuesday", all.latest)
@@ -48,8 +48,9 @@ func TestARunIsAddedToEarlierOnes(t *testing.T) {
 	run.tests["other"] = map[subject]result{agent: fail}
 	require.NoError(t, run.write(file))
 	var out strings.Builder
-	assert.Equal(t, 1, merge(file, &out))
+	assert.Equal(t, 1, merge(file, nil, &out))
 	assert.Contains(t, out.String(), "unexplained: other\n    FAILED: no\n")
+	assert.Equal(t, 0, merge(file, []reasons.Reason{{Text: "other", Why: "It is the agent's own decision."}}, io.Discard))
 }
 
 func TestTestsOfTheEmulatedMachineAreSelected(t *testing.T) {
