@@ -113,7 +113,7 @@ func (h *history) add(run history) {
 
 const emulatedIntroduction = `# The kubelet's own tests in an emulated machine with cgroup v2
 
-Made by ` + "`go run ./test e2enode --merge FILE`" + `, most recently with a run on %s. [e2e-node.md](e2e-node.md) has the tests that were run on a machine with cgroup v1 and without systemd. These ran in the machine of ` + "`go run ./test modern`" + `: Debian's kernel with cgroup v2, systemd and logind, 4 to 8 processors in two NUMA nodes, swap and huge pages where the test requires them. It has no hardware virtualization and is 13 to 42 times slower.
+Made by ` + "`go run ./test e2enode --merge FILE`" + `, most recently with a run on %s. [e2e-node.md](e2e-node.md) has the tests that were run on a machine with cgroup v1 and without systemd. These ran in the machine of ` + "`go run ./test modern`" + `: Debian's kernel with cgroup v2, systemd and logind, 4 to 8 processors in two NUMA nodes where the test requires them, and swap and huge pages likewise. It has no hardware virtualization and is 13 to 42 times slower. Most others ran with one processor and a time of their own (` + "`--virtual-time`" + `): a nanosecond for each instruction, and none while all wait.
 
 | | |
 |---|---|
@@ -126,6 +126,7 @@ Made by ` + "`go run ./test e2enode --merge FILE`" + `, most recently with a run
 
     go run ./test modern --drivers systemd e2enode --focus 'Pods should run'          # one test
     go run ./test modern --drivers systemd --cpus 8 e2enode --focus 'CPU Manager'
+    go run ./test modern --drivers systemd --cpus 1 --numa 1 --virtual-time e2enode --focus 'MemoryQoS'
     go run ./test e2enode --merge /tmp/modern/systemd/results.tsv
 
 Results of several runs are merged: the latest result of each test with each program counts. Tests that skip themselves with the kubelet are not counted as run.
