@@ -100,11 +100,11 @@ func (c Config) String() string {
 	if c.Systemd {
 		init = "systemd"
 	}
-	time := "the time of this machine"
+	clock := "the time of this machine"
 	if c.VirtualTime {
-		time = "a time of its own"
+		clock = "a time of its own"
 	}
-	return fmt.Sprintf("%s, %d CPUs and %d MiB in %d NUMA nodes, %d MiB of swap, %d huge pages, %s", init, c.CPUs, c.MemoryMiB, max(1, c.NUMANodes), c.SwapMiB, c.HugePages, time)
+	return fmt.Sprintf("%s, %d CPUs and %d MiB in %d NUMA nodes, %d MiB of swap, %d huge pages, %s", init, c.CPUs, c.MemoryMiB, max(1, c.NUMANodes), c.SwapMiB, c.HugePages, clock)
 }
 
 // emulate runs qemu and returns the exit code of the job, which is in the last line of its output.
