@@ -85,13 +85,17 @@ func freePort(ip net.IP) (string, error) {
 	return strconv.Itoa(addr.Port), nil
 }
 
+// EnvtestPatience is the environment variable with which an envtest waits for its programs
+// on a busy machine: after its 20 seconds it starts them again and leaves a directory behind.
+const EnvtestPatience = "KUBEBUILDER_CONTROLPLANE_START_TIMEOUT=5m"
+
 // EnvtestEnv returns the environment variables with which an envtest finds the programs of
-// the control plane. They must be installed; see Need("kubernetes").
+// the control plane, and waits for them. They must be installed; see Need("kubernetes").
 func EnvtestEnv() ([]string, error) {
 	dir, err := kubernetesDir()
 	if err != nil {
 		return nil, err
 	}
 	etcd, err := lookEtcd()
-	return []string{"KUBEBUILDER_ASSETS=" + dir, "TEST_ASSET_ETCD=" + etcd}, err
+	return []string{"KUBEBUILDER_ASSETS=" + dir, "TEST_ASSET_ETCD=" + etcd, EnvtestPatience}, err
 }

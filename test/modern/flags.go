@@ -71,7 +71,7 @@ func parseFlags(args []string, stdout io.Writer) (o options, err error) {
 	fs.StringVar(&drivers, "drivers", cgroupfs+","+systemd, "cgroup `drivers`, each of which is a run")
 	fs.IntVar(&o.cpus, "cpus", 4, "`number` of processors")
 	fs.IntVar(&o.memory, "memory", 4096, "`MiB` of memory")
-	fs.IntVar(&o.numa, "numa", 2, "`number` of NUMA nodes, 1 or 2")
+	fs.IntVar(&o.numa, "numa", 2, "`number` of NUMA nodes, 1 or 2; with one processor the second one has only memory")
 	fs.IntVar(&o.swap, "swap", 0, "`MiB` of a swap device; 0: there is none")
 	fs.IntVar(&o.hugePages, "huge-pages", 16, "`number` of pages of 2 MiB, on all nodes together")
 	fs.BoolVar(&o.virtual, "virtual-time", false, "time in the machine passes as its processor computes, and waits take none, so that time limits are met; for commands that use nothing outside of it but images")
@@ -92,10 +92,10 @@ func parseFlags(args []string, stdout io.Writer) (o options, err error) {
 	switch {
 	case o.numa != 1 && o.numa != 2:
 		return o, errors.New("--numa must be 1 or 2")
-	case o.cpus < o.numa || o.cpus%o.numa != 0:
+	case o.cpus < 1 || o.cpus > 1 && o.cpus%o.numa != 0:
 		return o, errors.New("--cpus must be a multiple of --numa")
-	case o.virtual && (o.cpus != 1 || o.numa != 1):
-		return o, errors.New("--virtual-time requires --cpus 1 --numa 1")
+	case o.virtual && o.cpus != 1:
+		return o, errors.New("--virtual-time requires --cpus 1")
 	case o.memory < 1024:
 		return o, errors.New("--memory must be at least 1024: containerd, a control plane and a node run in it")
 	case o.slowness < 1:

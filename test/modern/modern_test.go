@@ -22,7 +22,7 @@ func TestWrongFlagsAreErrorsThatNameTheFlag(t *testing.T) {
 		"--memory must be at least 1024":       {"--memory", "512"},
 		"--slowness must be at least 1":        {"--slowness", "0.5"},
 		"--virtual-time requires --cpus 1":     {"--virtual-time"},
-		"--virtual-time: the control planes":   {"--virtual-time", "--cpus", "1", "--numa", "1", "compare"},
+		"--virtual-time: the control planes":   {"--virtual-time", "--cpus", "1", "compare"},
 		"flag provided but not defined: -nope": {"--nope"},
 	} {
 		_, err := parseFlags(args, io.Discard)

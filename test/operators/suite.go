@@ -49,7 +49,7 @@ func (s *suite) run(ctx context.Context, side side) (*results, error) {
 	}
 	var output bytes.Buffer
 	cmd := exec.CommandContext(ctx, s.binary, args...)
-	cmd.Dir, cmd.Env = s.dir, append(os.Environ(), append(side.env, "KUBEBUILDER_CONTROLPLANE_START_TIMEOUT=5m")...)
+	cmd.Dir, cmd.Env = s.dir, append(os.Environ(), side.env...)
 	cmd.Stdout, cmd.Stderr = &output, &output
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // stops its API server
 	cmd.WaitDelay = 10 * time.Second

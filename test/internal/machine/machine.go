@@ -30,7 +30,7 @@ type Config struct {
 
 	CPUs      int // two threads of a core each, if there are enough
 	MemoryMiB int
-	NUMANodes int // with the same number of CPUs and the same memory; 1 or 2
+	NUMANodes int // with the same number of CPUs and the same memory; 1 or 2. The second one of one CPU has only memory
 	SwapMiB   int // size of the swap device; 0: there is none
 	HugePages int // of 2 MiB, on all nodes together
 
@@ -181,10 +181,13 @@ func arguments(c Config, r root, d disks, console string) []string {
 		"-nic", "user,model=virtio-net-pci",
 	)
 	if c.NUMANodes > 1 {
-		cpus := c.CPUs / c.NUMANodes
+		cpus := max(1, c.CPUs/c.NUMANodes)
 		for i := range c.NUMANodes {
-			args = append(args, "-object", fmt.Sprintf("memory-backend-ram,id=node%d,size=%dM", i, c.MemoryMiB/c.NUMANodes),
-				"-numa", fmt.Sprintf("node,nodeid=%d,memdev=node%d,cpus=%d-%d", i, i, i*cpus, (i+1)*cpus-1))
+			node := fmt.Sprintf("node,nodeid=%d,memdev=node%d", i, i)
+			if i*cpus < c.CPUs {
+				node += fmt.Sprintf(",cpus=%d-%d", i*cpus, (i+1)*cpus-1)
+			}
+			args = append(args, "-object", fmt.Sprintf("memory-backend-ram,id=node%d,size=%dM", i, c.MemoryMiB/c.NUMANodes), "-numa", node)
 		}
 	}
 	drive := func(file, options string) {
@@ -203,7 +206,7 @@ func arguments(c Config, r root, d disks, console string) []string {
 // processors returns the option of the processors: those of a NUMA node are a socket, and a core has two threads if
 // that is possible.
 func (c Config) processors() string {
-	sockets, threads := max(1, c.NUMANodes), 1
+	sockets, threads := max(1, min(c.NUMANodes, c.CPUs)), 1
 	if c.CPUs%(2*sockets) == 0 {
 		threads = 2
 	}

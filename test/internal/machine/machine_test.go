@@ -52,6 +52,11 @@ func TestAMachineHasNodesDisksAndTheFirstProcess(t *testing.T) {
 	assert.Less(t, strings.Index(args, "file=/p,"), strings.Index(args, "file=/j,"))
 	assert.Less(t, strings.Index(args, "file=/o,"), strings.Index(args, "file=/s,"))
 
+	args = strings.Join(arguments(Config{CPUs: 1, MemoryMiB: 1024, NUMANodes: 2}, root{"/r"}, disks{"/r/root.img", "/p", "/j", "/o", ""}, "/console"), " ")
+	assert.Contains(t, args, "-smp 1,sockets=1,cores=1,threads=1 ")
+	assert.Contains(t, args, "-numa node,nodeid=0,memdev=node0,cpus=0-0 ")
+	assert.Contains(t, args, "-numa node,nodeid=1,memdev=node1 ", "the second node has only memory")
+
 	args = strings.Join(arguments(Config{CPUs: 1, MemoryMiB: 1024, NUMANodes: 1}, root{"/r"}, disks{"/r/root.img", "/p", "/j", "/o", ""}, "/console"), " ")
 	assert.NotContains(t, args, "-numa")
 	assert.Contains(t, args, "-smp 1,sockets=1,cores=1,threads=1 ")
