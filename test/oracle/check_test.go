@@ -128,22 +128,39 @@ func TestARestartWaitsForTheHookOfAnotherContainer(t *testing.T) {
 func TestAKubeletThatHasNotReadTheDeletionUsesTheGracePeriodOfThePod(t *testing.T) {
 	for name, tc := range map[string]struct {
 		killed bool
+		fault  string
 		want   int
-	}{"it has": {false, 1}, "it was not running": {true, 0}} {
+	}{
+		"it has":                       {false, "1s fault StopContainer kind=slow delay=1s for=30s", 1},
+		"it was not running":           {true, "1s fault StopContainer kind=slow delay=1s for=30s", 0},
+		"requests failed before":       {false, "4s fault api kind=hung for=5s", 1},
+		"requests fail":                {false, "19s fault api kind=hung for=5s", 0},
+		"requests fail after that":     {false, "25s fault api kind=hung for=5s", 1},
+		"requests failed a moment ago": {false, "12s fault api kind=hung for=8s", 0},
+	} {
 		p := newTape(t)
 		p.step("0s add web grace=5 main:c=run")
 		p.runs("c", "a", 0)
-		p.wait(20 * time.Second)
+		fault, err := parseStep(tc.fault)
+		require.NoError(t, err)
+		until := func(at time.Duration) {
+			if p.at < fault.At && fault.At < at {
+				p.wait(fault.At - p.at)
+				p.step(tc.fault)
+			}
+			p.wait(at - p.at)
+		}
+		until(20 * time.Second)
 		if tc.killed {
 			p.add(Record{Agent: &Agent{1, "killed"}})
 		}
 		p.deleting(0)
 		p.gone()
+		until(23 * time.Second)
 		if tc.killed {
-			p.wait(3 * time.Second)
 			p.add(Record{Agent: &Agent{2, "started"}})
 		}
-		p.wait(3 * time.Second)
+		until(26 * time.Second)
 		p.call(Call{Method: "StopContainer", Container: "c", ID: "a", Timeout: 5})
 		violations, err := check(&Recording{Records: p.records})
 		require.NoError(t, err)

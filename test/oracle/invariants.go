@@ -128,6 +128,8 @@ type view struct {
 	stalled bool
 	calmAt  time.Duration // since when no fault has had an effect, and the kubelet has been running
 	faultAt time.Duration // until when a fault lasts
+	apiFrom time.Duration // since when, and until when, requests to the API server have a fault
+	apiTo   time.Duration
 	hung    bool          // a pull or a postStart hook, which have no deadline, may be in progress for ever
 	stale   bool          // the runtime has reported an earlier state as the present one
 	agents  int           // kubelets that were started
@@ -299,6 +301,12 @@ func (v *view) step(text string) {
 		v.stale = v.stale || s.Kind == sim.Stale
 		v.hung = v.hung || s.Kind == sim.Hung && slices.Contains([]string{"PullImage", "ExecSync", criCalls}, s.Calls)
 		v.faultAt = max(v.faultAt, v.now+s.For+s.Delay)
+		if s.Calls == apiCalls {
+			if v.now > v.apiTo {
+				v.apiFrom = v.now
+			}
+			v.apiTo = max(v.apiTo, v.now+s.For+s.Delay)
+		}
 		v.calmAt = max(v.calmAt, v.now+s.For+s.Delay+recovery)
 	case s.Do == sim.Reboot:
 		for _, p := range v.pods {

@@ -206,6 +206,14 @@ func (p *podView) doneBeforeDeletion() bool {
 // startTime is the time after its start in which a kubelet may not have read the pods.
 const startTime = 10 * time.Second
 
+// unread reports whether the kubelet may not have read the deletion of a pod: it was not running, or requests to the
+// API server have a fault, or had one a moment ago.
+func (v *view) unread(p *podView) bool {
+	gone := p.goneAt > 0 && p.goneAt < v.startAt+startTime
+	fault := v.apiTo > 0 && v.apiFrom < p.deletingAt+2*time.Second && v.now < v.apiTo+startTime
+	return gone || fault
+}
+
 func graceNotExceeded(v *view, r *Record) []finding {
 	if r.Call == nil || r.Call.Method != "StopContainer" {
 		return nil
@@ -217,8 +225,8 @@ func graceNotExceeded(v *view, r *Record) []finding {
 	if began := v.now - r.Call.Took; began < p.deletingAt+2*time.Second {
 		return nil // it may be because of a probe
 	}
-	if p.goneAt > 0 && p.goneAt < v.startAt+startTime {
-		return nil // the kubelet has not read the deletion
+	if v.unread(p) {
+		return nil
 	}
 	if most := max(p.grace(), 2*time.Second); time.Duration(r.Call.Timeout)*time.Second > most {
 		return found(p.uid, "%s is stopped with a timeout of %d s, and its grace period is %v", r.Call.Container, r.Call.Timeout, p.grace())
