@@ -105,6 +105,7 @@ func (p *Pipeline) startProbes(_ context.Context, c *call) error {
 
 func (p *Pipeline) syncContainers(ctx context.Context, c *call) error {
 	defer p.cfg.Relister.Pin(c.UID)() // until the relist has been requested
+	c.synced = true
 	p.setInRuntime(c, true)
 	res, err := p.syncPod(ctx, runtime.SyncRequest{Pod: c.Pod, Status: c.Status, Volumes: c.volumes, Probes: c.probes})
 	p.setInRuntime(c, false)

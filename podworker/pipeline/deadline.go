@@ -96,10 +96,14 @@ func (p *Pipeline) Updated(pod *v1.Pod) {
 	}
 }
 
-// exceed fails a pod whose deadline has passed.
+// exceed fails a pod whose deadline has passed. If SyncPod was canceled, Terminate reports it: a status
+// from before SyncPod, in which all containers have exited, would be a terminal one, while the container
+// that has replaced one of them runs (rule st-77).
 func (p *Pipeline) exceed(c *call) {
 	termination := runtime.Termination{Failed: true, Reason: deadlineReason, Message: deadlineMessage}
 	c.end(podworker.SyncResult{Terminal: true, Termination: termination})
-	p.report(c.Pod, c.Status, termination)
+	if !c.synced {
+		p.report(c.Pod, c.Status, termination)
+	}
 	p.event(c.Pod, v1.EventTypeNormal, deadlineReason, deadlineMessage)
 }

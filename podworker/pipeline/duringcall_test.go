@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -33,12 +34,15 @@ func (r reports) Report(_ *v1.Pod, _ *runtime.PodStatus, _ map[string]v1.Contain
 	return v1.PodStatus{}
 }
 
-// A slowSync takes a minute to sync a pod.
+// A slowSync takes a minute to sync a pod, unless it is canceled.
 type slowSync struct{ *node }
 
-func (n slowSync) SyncPod(context.Context, runtime.SyncRequest) (runtime.SyncResult, error) {
-	<-time.After(time.Minute)
-	return runtime.SyncResult{}, nil
+func (n slowSync) SyncPod(ctx context.Context, _ runtime.SyncRequest) (runtime.SyncResult, error) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(time.Minute):
+	}
+	return runtime.SyncResult{}, ctx.Err()
 }
 
 func TestReadinessIsReportedDuringSyncPod(t *testing.T) { // prober-65
@@ -62,6 +66,24 @@ func TestReadinessIsReportedDuringSyncPod(t *testing.T) { // prober-65
 		require.NoError(t, <-done)
 		p.ProbeChanged(w.UID)
 		assert.Len(t, reported.ends, 2, "the next sync reports it")
+	})
+}
+
+// SyncPod may have replaced a container, so that the status before it does not show what runs.
+func TestTheDeadlineDuringSyncPodIsNotReportedWithTheStatusBeforeIt(t *testing.T) { // sl-62, st-77
+	synctest.Test(t, func(t *testing.T) {
+		reported := reports{ends: make(chan runtime.Termination, 10)}
+		p, err := pipeline.New(pipeline.Config{Runtime: slowSync{new(node)}, Status: reported})
+		require.NoError(t, err)
+		w := firstWork(newPod("web", 0))
+		w.Pod.Spec.ActiveDeadlineSeconds, w.Pod.Status.StartTime = new(int64(30)), new(metav1.Now())
+		began := time.Now()
+		res, err := p.Sync(t.Context(), w)
+		require.NoError(t, err)
+		assert.Equal(t, 30*time.Second, time.Since(began))
+		assert.True(t, res.Terminal)
+		assert.Equal(t, "DeadlineExceeded", res.Termination.Reason)
+		assert.Len(t, reported.ends, 1, "the report before SyncPod")
 	})
 }
 

@@ -67,6 +67,7 @@ type call struct {
 	last    *runtime.PodStatus    // after the containers have terminated
 	result  podworker.SyncResult
 	ended   bool // no further step is executed
+	synced  bool // SyncPod was called: containers may run that Status does not have
 
 	// inRuntime is set while SyncPod or KillPod is in progress. Status is then that of the last
 	// report, and is guarded by Pipeline.callLock as well.
