@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -18,6 +20,15 @@ func hookDuration(cmd []string) (time.Duration, bool) {
 	}
 	d, err := time.ParseDuration(cmd[1])
 	return d, err == nil
+}
+
+// HookDuration returns how long the postStart hook of a simulated container takes; zero if it has none.
+func HookDuration(c *v1.Container) time.Duration {
+	if c.Lifecycle == nil || c.Lifecycle.PostStart == nil || c.Lifecycle.PostStart.Exec == nil {
+		return 0
+	}
+	d, _ := hookDuration(c.Lifecycle.PostStart.Exec.Command)
+	return d
 }
 
 // IsHook reports whether cmd is the command of a postStart hook of a simulated container.
@@ -38,7 +49,9 @@ func Exec(ctx context.Context, cmd []string, _ runtime.Streams) (exitCode int32,
 	}
 }
 
-// withHooks adds postStart hooks to containers of one seed in four, as withProbes adds probes.
+// withHooks adds postStart hooks to containers of one seed in four, as withProbes adds probes. The deadline of
+// some of their pods passes less than a second after their sandbox has crashed, during the hook of a container
+// that has not been observed.
 func withHooks(seed uint64, s Schedule) Schedule {
 	if seed%4 != 3 {
 		return s
@@ -52,8 +65,21 @@ func withHooks(seed uint64, s Schedule) Schedule {
 			c := &s[i].Shape.Containers[j]
 			if roll := hash(seed, 15, 0, 0, string(s[i].podUID()), c.Name); c.Kind != Init && roll%3 == 0 {
 				c.Hook = time.Duration(1+roll>>8%20) * time.Second
+				if crash := s.next(i, Crash); crash > 0 && s[i].Shape.Deadline == 0 && roll>>16%2 == 0 {
+					s[i].Shape.Deadline = int64((crash + time.Second - 1) / time.Second)
+				}
 			}
 		}
 	}
 	return s
+}
+
+// next returns the time from the step that adds a pod to the next step of a kind for it; zero if there is none.
+func (s Schedule) next(add int, kind Action) time.Duration {
+	for _, step := range s[add+1:] {
+		if step.Pod == s[add].Pod && step.Do == kind {
+			return step.At - s[add].At
+		}
+	}
+	return 0
 }

@@ -29,6 +29,9 @@ func TestHooksOfTheOracle(t *testing.T) {
 			2m    exit web/c code=1
 			2m5s  change web/a does=run,version=2
 			2m10s exit web/b code=1`,
+		"a deadline during the hook of a container that has replaced another": `
+			0s    add web grace=5 deadline=8 main:c=run hook:c=4s
+			7500ms crash web`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			schedule, err := sim.Parse(text)

@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -184,5 +185,39 @@ func TestAContainerThatWasNotStartedMayStartInANewSandbox(t *testing.T) {
 		require.NoError(t, err)
 		found := slices.DeleteFunc(violations, func(v Violation) bool { return v.Invariant != "restart-policy" })
 		assert.Len(t, found, want)
+	}
+}
+
+func TestTheFinalStateIsNotCheckedWhileAKubeletMayWait(t *testing.T) {
+	for name, tc := range map[string]struct {
+		add, fault string
+		after      time.Duration
+		want       []string
+	}{
+		"for nothing":                   {"0s add web main:c=run", "1s fault ListContainers kind=error for=5s", 100 * time.Second, []string{"finally-running"}},
+		"for a call that hangs":         {"0s add web main:c=run", "1s fault ContainerStatus kind=hung for=5s", 100 * time.Second, nil},
+		"for a call that has timed out": {"0s add web main:c=run", "1s fault ContainerStatus kind=hung for=5s", 150 * time.Second, []string{"finally-running"}},
+		"for a pull, for ever":          {"0s add web main:c=run", "1s fault PullImage kind=hung for=5s", 150 * time.Second, nil},
+		"for the API server":            {"0s add web main:c=run", "1s fault api kind=hung for=5s", 100 * time.Second, []string{"finally-running"}},
+		"for a hook":                    {"0s add web main:c=run hook:c=2m", "1s fault ListContainers kind=error for=5s", 100 * time.Second, nil},
+		"for a hook that has ended":     {"0s add web main:c=run hook:c=30s", "1s fault ListContainers kind=error for=5s", 100 * time.Second, []string{"finally-reported"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newTape(t)
+			p.step(tc.add)
+			p.step(tc.fault)
+			if strings.Contains(tc.add, "hook") {
+				p.runs("c", "a", 0)
+			}
+			p.status(v1.PodPending, with(v1.ContainerStatus{Name: "c"}))
+			p.mark(markQuiet)
+			p.wait(tc.after)
+			p.mark(markSettled)
+			violations, err := check(&Recording{Records: p.records})
+			require.NoError(t, err)
+			found := slices.DeleteFunc(names(violations), func(name string) bool { return !strings.HasPrefix(name, "finally-r") })
+			slices.Sort(found)
+			assert.Equal(t, tc.want, slices.Compact(found))
+		})
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/sim"
 )
 
 // A Difference is a property of a pod in which two kubelets differ in the same scenario.
@@ -59,7 +61,7 @@ func lives(run *Recording) map[string]life {
 		sandboxes             int
 		restarts              map[string]int32
 		last                  *v1.Pod
-		deleted               bool
+		deleted, removed      bool
 	}
 	all := map[string]*facts{}
 	of := func(pod string) *facts {
@@ -69,9 +71,17 @@ func lives(run *Recording) map[string]life {
 		return all[pod]
 	}
 	podNames := podsOf(run)
-	settled := false
+	settled, lied, hung := false, false, false
 	for _, r := range run.Records {
 		switch {
+		case r.Step != nil:
+			switch s, err := parseStep(*r.Step); {
+			case err != nil:
+			case s.Do == sim.Remove:
+				of(s.Pod).removed = true
+			case s.Do == sim.Fault && s.Calls != apiCalls:
+				lied, hung = lied || s.Kind == sim.Stale, hung || s.Kind == sim.Hung
+			}
 		case r.Mark != nil && *r.Mark == markSettled:
 			settled = true
 		case settled:
@@ -119,6 +129,14 @@ func lives(run *Recording) map[string]life {
 			out[name][excuse] = "API reference, metav1.Time: times in a status have a resolution of a second, and a container ended within two of the deadline"
 		case f.deleted && f.last.DeletionGracePeriodSeconds != nil && *f.last.DeletionGracePeriodSeconds == 0 && !terminal(s.Phase):
 			out[name][excuse] = "Pod lifecycle, Forced Pod termination: the object is removed at once, with the status that it has at that moment"
+		case f.removed:
+			out[name][excuse] = "an operator removed the containers: their exit is known to a kubelet that had observed it"
+		case lied:
+			out[name][excuse] = "the runtime reported an earlier state as the present one"
+		case hung && !terminal(s.Phase):
+			out[name][excuse] = "KubeletConfiguration, runtimeRequestTimeout: a call of the runtime may hang for longer than the scenario lasts"
+		case f.last.DeletionTimestamp != nil && f.last.Spec.ActiveDeadlineSeconds != nil:
+			out[name][excuse] = "no source says whether the deadline of a pod applies while it is deleted"
 		}
 	}
 	return out

@@ -94,6 +94,48 @@ func TestTheLastStatusOfAForciblyDeletedPodIsAny(t *testing.T) {
 	}
 }
 
+func TestWhatAKubeletCannotKnowOrFinishIsAllowed(t *testing.T) {
+	run := func(phase v1.PodPhase, add, step string, deleted bool) *Recording {
+		p := newTape(t)
+		p.step(add)
+		p.runs("c", "a", 0)
+		p.wait(time.Second)
+		p.container("c", "a", 0, "exited")
+		p.step(step)
+		if deleted {
+			p.deleting(5)
+		}
+		p.status(phase)
+		if deleted {
+			p.gone()
+		}
+		p.mark(markSettled)
+		return &Recording{Records: p.records}
+	}
+	const add, slow = "0s add web policy=Never main:c=exit=0@1s", "1s fault ListContainers kind=slow delay=1s for=5s"
+	for name, tt := range map[string]struct {
+		add, step string
+		deleted   bool
+		first     v1.PodPhase
+		class     string
+	}{
+		"nothing":                {add, slow, false, v1.PodRunning, unclassified},
+		"removed":                {add, "1s remove web", false, v1.PodFailed, bothAllowed},
+		"another was removed":    {add, "1s remove other", false, v1.PodRunning, unclassified},
+		"stale lists":            {add, "1s fault ListContainers kind=stale delay=1s for=5s", false, v1.PodRunning, bothAllowed},
+		"a call hangs":           {add, "1s fault ContainerStatus kind=hung for=5s", false, v1.PodRunning, bothAllowed},
+		"a request hangs":        {add, "1s fault api kind=hung for=5s", false, v1.PodRunning, unclassified},
+		"deleted":                {add, slow, true, v1.PodFailed, unclassified},
+		"deleted, with deadline": {"0s add web policy=Never deadline=40 main:c=exit=0@1s", slow, true, v1.PodFailed, bothAllowed},
+	} {
+		differences, err := compareRuns(run(tt.first, tt.add, tt.step, tt.deleted), run(v1.PodSucceeded, tt.add, tt.step, tt.deleted))
+		require.NoError(t, err)
+		i := slices.IndexFunc(differences, func(d Difference) bool { return d.Kind == "final phase" })
+		require.GreaterOrEqual(t, i, 0, name)
+		assert.Equal(t, tt.class, differences[i].Class, name)
+	}
+}
+
 func TestADifferenceWithoutAReasonIsNotClassified(t *testing.T) {
 	run := func(phase v1.PodPhase) *Recording {
 		p := newTape(t)

@@ -112,7 +112,9 @@ func (v *view) excused(of sim.Violation) bool {
 	case "restart-count-increases", "back-off", "finally-last-state", "reported-restart-count", "exit-codes-correct", "reported-instance-never-older":
 		return p.removed || p.marked
 	case "finally-reported", "finally-running":
-		return v.stale || v.hung || p.marked
+		return v.stale || v.isWaiting(p) || p.marked
+	case "finally-ready":
+		return v.isWaiting(p) || p.marked
 	case "sidecars-stop-last": // at the end of the grace period they may stop together
 		return p.pod == nil || v.now-p.deletingAt > p.grace()-time.Second
 	case "unhealthy-restarted", "no-probe-after-exit":
@@ -130,7 +132,7 @@ type view struct {
 	faultAt time.Duration // until when a fault lasts
 	apiFrom time.Duration // since when, and until when, requests to the API server have a fault
 	apiTo   time.Duration
-	hung    bool          // a pull or a postStart hook, which have no deadline, may be in progress for ever
+	hungTo  time.Duration // until when a call of the runtime may hang
 	stale   bool          // the runtime has reported an earlier state as the present one
 	agents  int           // kubelets that were started
 	startAt time.Duration // of the last one
@@ -299,7 +301,9 @@ func (v *view) step(text string) {
 	switch p := v.pods[v.names[s.Pod]]; {
 	case s.Do == sim.Fault:
 		v.stale = v.stale || s.Kind == sim.Stale
-		v.hung = v.hung || s.Kind == sim.Hung && slices.Contains([]string{"PullImage", "ExecSync", criCalls}, s.Calls)
+		if s.Kind == sim.Hung && s.Calls != apiCalls {
+			v.hungTo = max(v.hungTo, v.now+s.For+hangs(s.Calls))
+		}
 		v.faultAt = max(v.faultAt, v.now+s.For+s.Delay)
 		if s.Calls == apiCalls {
 			if v.now > v.apiTo {
@@ -320,6 +324,24 @@ func (v *view) step(text string) {
 	case s.Do == sim.Fail:
 		p.marked = true
 	}
+}
+
+// hangs returns how long a kubelet waits for a call of the runtime that hangs, and until it has repeated it. A pull
+// and a postStart hook have no deadline. That of other calls is runtimeRequestTimeout, 2 minutes.
+func hangs(method string) time.Duration {
+	if slices.Contains([]string{"PullImage", "ExecSync", criCalls}, method) {
+		return 24 * time.Hour
+	}
+	return 2*time.Minute + 20*time.Second
+}
+
+// isWaiting reports whether a kubelet may still wait for the runtime before it does what is left to do for a pod:
+// for a call that hangs, or for a postStart hook that runs.
+func (v *view) isWaiting(p *podView) bool {
+	return v.now < v.hungTo || p.pod != nil && slices.ContainsFunc(p.running(), func(is *instance) bool {
+		i := slices.IndexFunc(p.pod.Spec.Containers, func(c v1.Container) bool { return c.Name == is.name })
+		return i >= 0 && v.now < is.startedAt+sim.HookDuration(&p.pod.Spec.Containers[i])+margin
+	})
 }
 
 func (p *podView) change(c *Change, now time.Duration) {

@@ -84,7 +84,7 @@ func onEachPod(check func(v *view, p *podView) string) func(*view, *Record) []fi
 // change of the runtime was settledAfter ago.
 func onSettledPod(check func(v *view, p *podView) string) func(*view, *Record) []finding {
 	each := onEachPod(func(v *view, p *podView) string {
-		if v.hung || p.pod.DeletionTimestamp != nil || terminal(p.pod.Status.Phase) || v.now-p.changedAt < settledAfter || v.now-p.addedAt < settledAfter {
+		if v.isWaiting(p) || p.pod.DeletionTimestamp != nil || terminal(p.pod.Status.Phase) || v.now-p.changedAt < settledAfter || v.now-p.addedAt < settledAfter {
 			return ""
 		}
 		return check(v, p)
