@@ -79,6 +79,10 @@ type Config struct {
 
 	Options Options
 
+	// PodLevel is that of the providers (cpu.Options, memory.Config): the messages of rejections of
+	// pods with pod-level resources name the scope. Empty: these pods are treated like others.
+	PodLevel Scope
+
 	// Providers are called in this order: devices, CPUs, memory (rule top-6).
 	Providers []Provider
 
@@ -128,6 +132,9 @@ func NewManager(cfg Config) (*Manager, error) {
 	}
 	if cfg.Scope, err = parseScope(string(cfg.Scope)); err != nil {
 		return nil, err
+	}
+	if err := cfg.PodLevel.CheckPodLevel(); err != nil {
+		return nil, fmt.Errorf("topology: Config.PodLevel: %w", err)
 	}
 	if cfg.Policy != None {
 		if err := cfg.Options.check(cfg.Machine); err != nil {
@@ -223,14 +230,14 @@ func (m *Manager) allocate(ctx context.Context, pod *v1.Pod) error {
 	if m.cfg.Policy != None && m.cfg.Scope == PodScope {
 		var admitted bool
 		if where, admitted = m.merge(pod, nil); !admitted {
-			return affinityRejection()
+			return m.affinityRejection(pod)
 		}
 	}
 	for c := range podspec.Containers(pod) {
 		if m.cfg.Policy != None && m.cfg.Scope == ContainerScope {
 			var admitted bool
 			if where, admitted = m.merge(pod, c); !admitted {
-				return affinityRejection()
+				return m.affinityRejection(pod)
 			}
 		}
 		for _, p := range m.cfg.Providers {
@@ -255,8 +262,15 @@ func (m *Manager) merge(pod *v1.Pod, c *v1.Container) (Hint, bool) {
 	return Merge(m.cfg.Machine, m.cfg.Policy, m.cfg.Options, all)
 }
 
-func affinityRejection() *runtime.Rejection {
-	return &runtime.Rejection{Reason: reasonAffinity, Message: "Resources cannot be allocated with Topology locality"}
+func (m *Manager) affinityRejection(pod *v1.Pod) *runtime.Rejection {
+	message := "Resources cannot be allocated with Topology locality"
+	if m.cfg.PodLevel != "" && podspec.HasPodResources(pod) {
+		message = "Pod Scope pod with pod-level resources failed admission with a container-level topology manager"
+		if m.cfg.Scope == PodScope {
+			message = "Pod Scope pod with pod-level resources failed admission under pod-scope topology manager"
+		}
+	}
+	return &runtime.Rejection{Reason: reasonAffinity, Message: message}
 }
 
 // rejection returns the error of Admit for a failed allocation.

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/cm/topology"
@@ -120,6 +121,35 @@ func TestRejectionsHaveAReason(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestTheRejectionOfAPodWithPodLevelResourcesNamesTheScope(t *testing.T) {
+	const other = "Resources cannot be allocated with Topology locality"
+	for _, tc := range []struct {
+		scope, level topology.Scope
+		resources    *v1.ResourceRequirements
+		want         string
+	}{
+		{topology.PodScope, topology.PodScope, podLevel(), "Pod Scope pod with pod-level resources failed admission under pod-scope topology manager"},
+		{topology.ContainerScope, topology.ContainerScope, podLevel(), "Pod Scope pod with pod-level resources failed admission with a container-level topology manager"},
+		{topology.PodScope, "", podLevel(), other},
+		{topology.PodScope, topology.PodScope, nil, other},
+	} {
+		m, err := topology.NewManager(topology.Config{
+			Machine: topologytest.Machine(t, "xeon-2s"), Policy: topology.Restricted, Scope: tc.scope, PodLevel: tc.level,
+			Providers: []topology.Provider{&giver{log: new([]string), hints: []topology.Hint{{Nodes: 1}}}},
+		})
+		require.NoError(t, err)
+		pod := twoContainers()
+		pod.Spec.Resources = tc.resources
+		assert.Equal(t, &runtime.Rejection{Reason: "TopologyAffinityError", Message: tc.want}, m.Admit(t.Context(), pod))
+	}
+	_, err := topology.NewManager(topology.Config{Machine: topologytest.Machine(t, "xeon-2s"), PodLevel: "machine"})
+	assert.EqualError(t, err, `topology: Config.PodLevel: unknown scope: "machine"`)
+}
+
+func podLevel() *v1.ResourceRequirements {
+	return &v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceMemory: resource.MustParse("1Gi")}}
 }
 
 func TestAPodWithoutAlignedResourcesDoesNotWait(t *testing.T) {

@@ -86,7 +86,7 @@ func (m *ResourceManagers) join(machine *topology.Machine, users managedPods) er
 		return err
 	}
 	joint, err := topology.NewManager(topology.Config{
-		Machine: machine, Policy: topology.Policy(k.TopologyManagerPolicy), Scope: topology.Scope(k.TopologyManagerScope), Options: options,
+		Machine: machine, Policy: topology.Policy(k.TopologyManagerPolicy), Scope: topology.Scope(k.TopologyManagerScope), Options: options, PodLevel: podLevelScope(k),
 		Providers: managers.Providers(m.Device, m.cpu, m.memory), Hooks: b.Metrics.Topology(), Logger: b.Logger,
 	})
 	if err != nil {
