@@ -85,9 +85,9 @@ func freePort(ip net.IP) (string, error) {
 	return strconv.Itoa(addr.Port), nil
 }
 
-// EnvtestPatience is the environment variable with which an envtest waits for its programs
+// EnvtestStartTimeout is the environment variable with which an envtest waits for its programs
 // on a busy machine: after its 20 seconds it starts them again and leaves a directory behind.
-const EnvtestPatience = "KUBEBUILDER_CONTROLPLANE_START_TIMEOUT=5m"
+const EnvtestStartTimeout = "KUBEBUILDER_CONTROLPLANE_START_TIMEOUT=5m"
 
 // EnvtestEnv returns the environment variables with which an envtest finds the programs of
 // the control plane, and waits for them. They must be installed; see Need("kubernetes").
@@ -97,5 +97,5 @@ func EnvtestEnv() ([]string, error) {
 		return nil, err
 	}
 	etcd, err := lookEtcd()
-	return []string{"KUBEBUILDER_ASSETS=" + dir, "TEST_ASSET_ETCD=" + etcd, EnvtestPatience}, err
+	return []string{"KUBEBUILDER_ASSETS=" + dir, "TEST_ASSET_ETCD=" + etcd, EnvtestStartTimeout}, err
 }

@@ -156,7 +156,7 @@ func (o *options) sides(ctx context.Context, dir string) ([]side, error) {
 	if text, err := exec.CommandContext(ctx, o.ours, "assets", "--dir="+assets).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%s assets: %w\n%s", o.ours, err, text)
 	}
-	return append(all, side{"ours", explicit([]string{"KUBEBUILDER_ASSETS=" + assets, "TEST_ASSET_ETCD=" + filepath.Join(assets, "etcd"), lab.EnvtestPatience})}), nil
+	return append(all, side{"ours", explicit([]string{"KUBEBUILDER_ASSETS=" + assets, "TEST_ASSET_ETCD=" + filepath.Join(assets, "etcd"), lab.EnvtestStartTimeout})}), nil
 }
 
 // explicit adds the variables that take precedence over Environment.BinaryAssetsDirectory,
