@@ -71,6 +71,7 @@ func merge(run string, differences []reasons.Reason, out io.Writer) int {
 	}
 	r := newReport(all, nil, differences)
 	r.elsewhere = elsewhere(all, notMeasurable())
+	r.unexplored = leftOut(found.names(), all, notMeasurable(), notEmulated())
 	if err := markdown.Write(emulatedReport, r.emulatedMarkdown(), say); err != nil {
 		say("%v", err)
 		return 2
@@ -94,6 +95,27 @@ func elsewhere(h history, notMeasurable []reasons.Reason) (n int) {
 		}
 	}
 	return n
+}
+
+// leftOut returns how many of the tests that only the machine of modern can run have no result of both programs yet,
+// by reason.
+func leftOut(names []string, h history, notMeasurable, notEmulated []reasons.Reason) []excluded {
+	out := map[string]int{}
+	for _, name := range names {
+		of := h.tests[name]
+		if reasons.Find(notMeasurable, name) == nil || measured(of[kubelet]) && measured(of[agent]) {
+			continue
+		}
+		switch why := reasons.Find(notEmulated, name); {
+		case why != nil:
+			out[why.Why]++
+		case of[kubelet].is == skipped:
+			out["The test skips itself there with the kubelet."]++
+		default:
+			out["Not run for time."]++
+		}
+	}
+	return sortExcluded(out)
 }
 
 // add adds the tests of a run that were run with one of the programs.
@@ -154,6 +176,10 @@ func (r report) emulatedMarkdown() string {
 	}
 	row("**all tests**", t)
 	r.sections(&b, "emulated-differences.txt")
-	b.WriteString("\n## Not run there\n\n[not-emulated.txt](../test/e2enode/not-emulated.txt) selects the tests that are not run there either.\n")
+	b.WriteString("\n## Not run there\n\nThe tests that are not measurable on the other machine, and have no result of both programs here. " +
+		"[not-emulated.txt](../test/e2enode/not-emulated.txt) selects those that are not run for other reasons than time.\n\n| tests | reason |\n|---|---|\n")
+	for _, e := range r.unexplored {
+		fmt.Fprintf(&b, "| %d | %s |\n", e.tests, markdown.Cell(e.why))
+	}
 	return b.String()
 }

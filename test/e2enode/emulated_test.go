@@ -53,6 +53,16 @@ func TestARunIsAddedToEarlierOnes(t *testing.T) {
 	assert.Equal(t, 0, merge(file, []reasons.Reason{{Text: "other", Why: "It is the agent's own decision."}}, io.Discard))
 }
 
+func TestWhatIsLeftOutHasAReason(t *testing.T) {
+	both := func(k, a state) map[subject]result { return map[subject]result{kubelet: {is: k}, agent: {is: a}} }
+	h := history{tests: results{
+		"swap a [Feature:NodeSwap]": both(passed, failed), "swap b [Feature:NodeSwap]": both(skipped, notRun), "swap c [Feature:NodeSwap]": both(passed, notRun),
+	}}
+	names := append(h.names(), "swap d [Feature:NodeSwap]", "speed [Benchmark]", "Pods run")
+	assert.Equal(t, []excluded{{"Not run for time.", 2}, {"Slow.", 1}, {"The test skips itself there with the kubelet.", 1}},
+		leftOut(names, h, []reasons.Reason{{Text: "[Feature:NodeSwap]"}, {Text: "[Benchmark]"}}, []reasons.Reason{{Text: "[Benchmark]", Why: "Slow."}}))
+}
+
 func TestTestsOfTheEmulatedMachineAreSelected(t *testing.T) {
 	names := []string{"swap [Feature:NodeSwap]", "huge [Feature:HugePages]", "Pods run"}
 	earlier := results{"huge [Feature:HugePages]": {kubelet: {is: passed}}}

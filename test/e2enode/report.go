@@ -98,11 +98,17 @@ func newReport(h history, notMeasurable, explained []reasons.Reason) report {
 			r.byLabel[label] = t
 		}
 	}
-	for why, n := range out {
-		r.unexplored = append(r.unexplored, excluded{why, n})
-	}
-	slices.SortFunc(r.unexplored, func(a, b excluded) int { return cmp.Or(-cmp.Compare(a.tests, b.tests), strings.Compare(a.why, b.why)) })
+	r.unexplored = sortExcluded(out)
 	return r
+}
+
+// sortExcluded returns numbers of tests by their reasons, the highest first.
+func sortExcluded(tests map[string]int) (out []excluded) {
+	for why, n := range tests {
+		out = append(out, excluded{why, n})
+	}
+	slices.SortFunc(out, func(a, b excluded) int { return cmp.Or(-cmp.Compare(a.tests, b.tests), strings.Compare(a.why, b.why)) })
+	return out
 }
 
 func number(b bool) int {
