@@ -264,11 +264,12 @@ func (m *Manager) merge(pod *v1.Pod, c *v1.Container) (Hint, bool) {
 
 func (m *Manager) affinityRejection(pod *v1.Pod) *runtime.Rejection {
 	message := "Resources cannot be allocated with Topology locality"
-	if m.cfg.PodLevel != "" && podspec.HasPodResources(pod) {
+	switch level := m.cfg.PodLevel; {
+	case !podspec.HasPodResources(pod):
+	case level == PodScope:
+		message = "Pod Scope pod with pod-level resources failed admission under pod-scope topology manager"
+	case level == ContainerScope:
 		message = "Pod Scope pod with pod-level resources failed admission with a container-level topology manager"
-		if m.cfg.Scope == PodScope {
-			message = "Pod Scope pod with pod-level resources failed admission under pod-scope topology manager"
-		}
 	}
 	return &runtime.Rejection{Reason: reasonAffinity, Message: message}
 }
