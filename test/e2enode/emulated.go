@@ -90,7 +90,7 @@ func merge(run string, differences []reasons.Reason, out io.Writer) int {
 // elsewhere returns the number of tests that only the machine of modern can run and that it has run with both programs.
 func elsewhere(h history, notMeasurable []reasons.Reason) (n int) {
 	for name, of := range h.tests {
-		if measured(of[kubelet]) && measured(of[agent]) && reasons.Find(notMeasurable, name) != nil {
+		if compared(of) && reasons.Find(notMeasurable, name) != nil {
 			n++
 		}
 	}
@@ -103,7 +103,7 @@ func leftOut(names []string, h history, notMeasurable, notEmulated []reasons.Rea
 	out := map[string]int{}
 	for _, name := range names {
 		of := h.tests[name]
-		if reasons.Find(notMeasurable, name) == nil || measured(of[kubelet]) && measured(of[agent]) {
+		if reasons.Find(notMeasurable, name) == nil || compared(of) {
 			continue
 		}
 		switch why := reasons.Find(notEmulated, name); {

@@ -120,6 +120,9 @@ func number(b bool) int {
 
 func measured(r result) bool { return r.is == passed || r.is == failed }
 
+// compared reports whether a test has a result of both programs.
+func compared(of map[subject]result) bool { return measured(of[kubelet]) && measured(of[agent]) }
+
 // compare adds a test that was run with both programs to the lists that it belongs to.
 func (r *report) compare(d difference, explained []reasons.Reason) {
 	switch {

@@ -142,7 +142,7 @@ func lives(run *Recording) map[string]life {
 	return out
 }
 
-// excuse is, in a life, why its results may be others in the same scenario; it is not compared.
+// excuse is, in a life, why its final phase may be another one in the same scenario; it is not compared.
 const excuse = "excuse"
 
 // endsAtDeadline reports whether a container of a pod has ended so near to its deadline
@@ -200,7 +200,7 @@ func compareRuns(first, second *Recording) ([]Difference, error) {
 				d.Class, d.Why = bothAllowed, "another client has set the phase, before or after the kubelet"
 			case one[pod]["exit code"] != two[pod]["exit code"] || one[pod]["instances"] != two[pod]["instances"]:
 				d.Class, d.Why = bothAllowed, "its containers ran at other times, and ended otherwise: "+allowed["exit code"]
-			case one[pod][excuse]+two[pod][excuse] != "":
+			case kind == "final phase" && one[pod][excuse]+two[pod][excuse] != "":
 				d.Class, d.Why = bothAllowed, cmp.Or(one[pod][excuse], two[pod][excuse])
 			default:
 				d.Class = unclassified

@@ -300,18 +300,7 @@ func (v *view) step(text string) {
 	}
 	switch p := v.pods[v.names[s.Pod]]; {
 	case s.Do == sim.Fault:
-		v.stale = v.stale || s.Kind == sim.Stale
-		if s.Kind == sim.Hung && s.Calls != apiCalls {
-			v.hungTo = max(v.hungTo, v.now+s.For+hangs(s.Calls))
-		}
-		v.faultAt = max(v.faultAt, v.now+s.For+s.Delay)
-		if s.Calls == apiCalls {
-			if v.now > v.apiTo {
-				v.apiFrom = v.now
-			}
-			v.apiTo = max(v.apiTo, v.now+s.For+s.Delay)
-		}
-		v.calmAt = max(v.calmAt, v.now+s.For+s.Delay+recovery)
+		v.fault(s)
 	case s.Do == sim.Reboot:
 		for _, p := range v.pods {
 			p.crashed = true
@@ -323,6 +312,21 @@ func (v *view) step(text string) {
 		p.crashed = true
 	case s.Do == sim.Fail:
 		p.marked = true
+	}
+}
+
+func (v *view) fault(s Step) {
+	end := v.now + s.For + s.Delay
+	v.stale = v.stale || s.Kind == sim.Stale
+	v.faultAt, v.calmAt = max(v.faultAt, end), max(v.calmAt, end+recovery)
+	switch {
+	case s.Calls == apiCalls:
+		if v.now > v.apiTo {
+			v.apiFrom = v.now
+		}
+		v.apiTo = max(v.apiTo, end)
+	case s.Kind == sim.Hung:
+		v.hungTo = max(v.hungTo, v.now+s.For+hangs(s.Calls))
 	}
 }
 
