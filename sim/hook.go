@@ -77,7 +77,7 @@ func withHooks(seed uint64, s Schedule) Schedule {
 // next returns the time from the step that adds a pod to the next step of a kind for it; zero if there is none.
 func (s Schedule) next(add int, kind Action) time.Duration {
 	for _, step := range s[add+1:] {
-		if step.Pod == s[add].Pod && step.Do == kind {
+		if step.podUID() == s[add].podUID() && step.Do == kind {
 			return step.At - s[add].At
 		}
 	}
