@@ -1,7 +1,7 @@
 # Steps that install and build what the other steps use. What is there already is kept.
 
 debian=(dbus-daemon containerd runc containernetworking-plugins busybox-static iproute2 iptables gcc libc6-dev etcd-server
-	curl chromium fonts-dejavu-core w3m qemu-system-x86 systemd netcat-openbsd)
+	curl chromium fonts-dejavu-core w3m qemu-system-x86 systemd netcat-openbsd rpm)
 
 containerd_version=v2.4.2
 containerd_dir=$cache/containerd-$containerd_version

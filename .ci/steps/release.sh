@@ -7,7 +7,11 @@ release() {
 	local version dir here wanted=()
 	version=$(awk '$1 == "github.com/kubeparts/kubeparts" { print $2 }' kube/go.mod)
 	here=linux/$(go env GOARCH)
-	[ "$run" = full ] || wanted=(--programs kubelet,agent,fakecri --platforms "$here")
+	if [ "$run" = full ]; then
+		install_debian qemu-user-static # for the archives of arm64
+	else
+		wanted=(--programs kubelet,agent,fakecri --platforms "$here")
+	fi
 	dir=$(mktemp -d)
 	trap "rm -rf '$dir'" EXIT
 	(cd tools/release && export GOWORK=off && go vet ./... && go test ./...)

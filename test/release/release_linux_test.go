@@ -119,7 +119,7 @@ func manifest(t *testing.T, dir, image, command string) string {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(dir, 0o755))
 	text := `{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {terminationGracePeriodSeconds: 1, hostNetwork: true, containers: [{name: main, image: "` +
-		image + `", imagePullPolicy: Never, command: ` + command + `}]}}`
+		image + `", imagePullPolicy: IfNotPresent, command: ` + command + `}]}}`
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "web.yaml"), []byte(text), 0o644))
 	return dir
 }
@@ -154,6 +154,9 @@ func TestChecksumsAndBillsAreThoseOfTheFiles(t *testing.T) {
 	}
 }
 
+// roomy is the flag of a kubelet that runs pods also on a disk that is nearly full.
+const roomy = "--eviction-hard=nodefs.available<1Mi"
+
 func TestTheArchiveRunsAPod(t *testing.T) {
 	dir := t.TempDir()
 	run(t, "tar", "-xzf", the(t, "kubelet_*_linux_ARCH.tar.gz"), "-C", dir, "--strip-components=1")
@@ -172,54 +175,6 @@ func TestTheAgentRunsThePodsOfItsArchive(t *testing.T) {
 	cmd.Dir = dir
 	ended := start(t, cmd)
 	waitForPods(t, ended, filepath.Join(dir, "root"), "web")
-}
-
-// dpkg installs the package into a root that has only busybox and the package kubelet, whose place it
-// takes, and removes it. In between the unit's command runs a pod.
-// roomy is the flag of a kubelet that runs pods also on a disk that is nearly full.
-const roomy = "--eviction-hard=nodefs.available<1Mi"
-
-func TestIntegrationTheDebianPackageRunsAPod(t *testing.T) {
-	deb := the(t, "kubeparts-kubelet_*_ARCH.deb")
-	lab.Need(t, "linux", "root", "busybox")
-	chroot := lab.Directory(t)
-	for _, dir := range []string{"bin", "dev", "etc", "proc", "tmp", "var/lib/dpkg/info", "var/lib/dpkg/updates", "var/lib/dpkg/triggers"} {
-		require.NoError(t, os.MkdirAll(filepath.Join(chroot, dir), 0o755))
-	}
-	require.NoError(t, os.WriteFile(filepath.Join(chroot, "etc/resolv.conf"), nil, 0o644))
-	require.NoError(t, syscall.Mknod(filepath.Join(chroot, "dev/null"), syscall.S_IFCHR|0o666, 1<<8|3))
-	busybox, err := exec.LookPath("busybox")
-	require.NoError(t, err)
-	run(t, "cp", busybox, filepath.Join(chroot, "bin/busybox"))
-	run(t, "chroot", chroot, "/bin/busybox", "--install", "-s", "/bin")
-	status := filepath.Join(chroot, "var/lib/dpkg/status")
-	other := "Package: kubelet\nStatus: install ok installed\nVersion: 1.37.2-1.1\nArchitecture: " + runtime.GOARCH + "\nMaintainer: none\nDescription: another\n"
-	require.NoError(t, os.WriteFile(status, []byte(other), 0o644))
-	dpkg := func(args ...string) ([]byte, error) {
-		args = append([]string{"--root=" + chroot, "--log=/dev/null", "--force-not-root,bad-path"}, args...)
-		return exec.CommandContext(t.Context(), "dpkg", args...).CombinedOutput()
-	}
-	out, err := dpkg("--install", deb)
-	require.NoError(t, err, "%s", out)
-	assert.Contains(t, string(out), "will remove kubelet in favour of kubeparts-kubelet")
-
-	unit, err := os.ReadFile(filepath.Join(chroot, "usr/lib/systemd/system/kubelet.service"))
-	require.NoError(t, err)
-	_, command, _ := strings.Cut(string(unit), "\nExecStart=")
-	command, _, _ = strings.Cut(command, "\n")
-	manifest(t, filepath.Join(chroot, "etc/kubernetes/manifests"), "host", `[sleep, "600"]`)
-	require.NoError(t, syscall.Mount("proc", filepath.Join(chroot, "proc"), "proc", 0, ""))
-	t.Run("the unit's command", func(t *testing.T) {
-		cmd := exec.Command("/bin/sh", "-c", "ip link set lo up && exec "+command)
-		cmd.Env = []string{"PATH=/bin", "KUBELET_EXTRA_ARGS=--container-runtime-endpoint=process --cgroups-per-qos=false --enforce-node-allocatable= --stop-pods " + roomy}
-		cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: chroot, Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET}
-		ended := start(t, cmd)
-		waitForPods(t, ended, filepath.Join(chroot, "var/lib/kubelet"), "web")
-	})
-	out, err = dpkg("--remove", "kubeparts-kubelet")
-	require.NoError(t, err, "%s", out)
-	assert.NoFileExists(t, filepath.Join(chroot, "usr/bin/kubelet"))
-	assert.FileExists(t, filepath.Join(chroot, "etc/kubernetes/kubelet.yaml"), "a configuration remains until the package is purged")
 }
 
 // The kubelet of an image runs on containerd, and runs a pod of another image of the release there.
