@@ -156,12 +156,12 @@ func stageJob(ctx context.Context, o options, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(os.Mkdir(dir, 0o755), link(self, filepath.Join(dir, "test")), lab.BuildPause(filepath.Join(dir, "pause"))); err != nil {
+	if err := errors.Join(os.Mkdir(dir, 0o755), machine.Link(self, filepath.Join(dir, "test")), lab.BuildPause(filepath.Join(dir, "pause"))); err != nil {
 		return err
 	}
 	node := filepath.Join(dir, "kubelet")
 	if built := cmp.Or(o.agent, os.Getenv("KUBEPARTS_KUBELET")); built != "" {
-		return link(built, node)
+		return machine.Link(built, node)
 	}
 	return labenv.Build(ctx, node)
 }
@@ -193,47 +193,11 @@ func stagePrograms(dir, command string) error {
 		required[conformanceDir] = programs{"bash .ci/run conformance-images", []string{"ginkgo"}}
 	}
 	for name, r := range required {
-		if err := errors.Join(labenv.Require(r.command, filepath.Join(cache, name), r.names...), stage(filepath.Join(cache, name), filepath.Join(dir, name), r.names)); err != nil {
+		if err := errors.Join(labenv.Require(r.command, filepath.Join(cache, name), r.names...), machine.Stage(filepath.Join(cache, name), filepath.Join(dir, name), r.names)); err != nil {
 			return err
 		}
 	}
 	containerd := filepath.Dir(lab.FindContainerd())
 	names := []string{"containerd", "containerd-shim-runc-v2", "ctr"}
-	return errors.Join(labenv.Require("bash .ci/run containerd", containerd, names...), stage(containerd, filepath.Join(dir, "containerd-v2"), names)) // where lab.FindContainerd looks
-}
-
-// stage links files of a directory into a new one. Links among them are kept.
-func stage(from, to string, names []string) error {
-	if err := os.MkdirAll(to, 0o755); err != nil {
-		return err
-	}
-	for _, name := range names {
-		old, path := filepath.Join(from, name), filepath.Join(to, name)
-		if target, err := os.Readlink(old); err == nil {
-			if err := os.Symlink(target, path); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := link(old, path); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// link links a file to another name, or copies it if that is in another file system.
-func link(from, to string) error {
-	if err := os.Link(from, to); err == nil {
-		return nil
-	}
-	info, err := os.Stat(from)
-	if err != nil {
-		return err
-	}
-	data, err := os.ReadFile(from)
-	if err != nil {
-		return err
-	}
-	return errors.Join(os.WriteFile(to, data, 0o755), os.Chtimes(to, info.ModTime(), info.ModTime()))
+	return errors.Join(labenv.Require("bash .ci/run containerd", containerd, names...), machine.Stage(containerd, filepath.Join(dir, "containerd-v2"), names)) // where lab.FindContainerd looks
 }

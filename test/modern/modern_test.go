@@ -4,9 +4,7 @@ package modern
 
 import (
 	"io"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -53,18 +51,4 @@ func TestTheCommandRunsWithItsArgumentsUnchanged(t *testing.T) {
 	text = script(systemd, "10.0.2.2:5000", options{command: []string{"e2enode", "--missing"}})
 	assert.Contains(t, text, "\ncp /job/names.tsv /out/results.tsv\n'/job/test' 'e2enode' '--emulated' '10.0.2.2:5000'")
 	assert.Contains(t, script(systemd, "", options{command: []string{"sh", "-c", "date"}}), "\n'sh' '-c' 'date'\n")
-}
-
-func TestProgramsAreStagedWithTheLinksAmongThem(t *testing.T) {
-	from, to := t.TempDir(), filepath.Join(t.TempDir(), "new")
-	require.NoError(t, os.WriteFile(filepath.Join(from, "one"), []byte("text"), 0o755))
-	require.NoError(t, os.Symlink("one", filepath.Join(from, "two")))
-	require.NoError(t, stage(from, to, []string{"one", "two"}))
-	target, err := os.Readlink(filepath.Join(to, "two"))
-	require.NoError(t, err)
-	assert.Equal(t, "one", target)
-	data, err := os.ReadFile(filepath.Join(to, "two"))
-	require.NoError(t, err)
-	assert.Equal(t, "text", string(data))
-	assert.ErrorContains(t, stage(from, filepath.Join(to, "x"), []string{"three"}), "three")
 }

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kubeparts/kubeparts/internal/dirlock"
 	"github.com/kubeparts/kubeparts/internal/lab"
 )
 
@@ -57,11 +58,7 @@ func Run(ctx context.Context, c Config, results string) (code int, err error) {
 	if os.Geteuid() != 0 {
 		return 0, errors.New("the machine's files belong to root: run this as root")
 	}
-	r, err := openRoot(ctx, c.Cache, c.Say)
-	if err != nil {
-		return 0, err
-	}
-	programs, err := openPrograms(ctx, c)
+	r, programs, err := openCached(ctx, c)
 	if err != nil {
 		return 0, err
 	}
@@ -93,6 +90,25 @@ func Run(ctx context.Context, c Config, results string) (code int, err error) {
 	}
 	defer f.Close()
 	return code, unpack(f, results)
+}
+
+// openCached returns the files of the machine in c.Cache. What is not there is made by one process at a time.
+func openCached(ctx context.Context, c Config) (r root, programs string, err error) {
+	if err := os.MkdirAll(c.Cache, 0o755); err != nil {
+		return r, "", err
+	}
+	lock, err := dirlock.Take(filepath.Join(c.Cache, "lock"))
+	for errors.Is(err, dirlock.ErrHeld) && ctx.Err() == nil {
+		lock, err = dirlock.Take(filepath.Join(c.Cache, "lock"))
+	}
+	if err != nil {
+		return r, "", fmt.Errorf("lock the cache %s: %w", c.Cache, err)
+	}
+	r, err = openRoot(ctx, c.Cache, c.Say)
+	if err == nil {
+		programs, err = openPrograms(ctx, c)
+	}
+	return r, programs, errors.Join(err, lock.Release())
 }
 
 func (c Config) String() string {

@@ -113,3 +113,17 @@ func TestADiskIsMadeAgainForOtherPrograms(t *testing.T) {
 	require.NoError(t, err)
 	assert.NotEqual(t, first, other)
 }
+
+func TestProgramsAreStagedWithTheLinksAmongThem(t *testing.T) {
+	from, to := t.TempDir(), filepath.Join(t.TempDir(), "new")
+	require.NoError(t, os.WriteFile(filepath.Join(from, "one"), []byte("text"), 0o755))
+	require.NoError(t, os.Symlink("one", filepath.Join(from, "two")))
+	require.NoError(t, Stage(from, to, []string{"one", "two"}))
+	target, err := os.Readlink(filepath.Join(to, "two"))
+	require.NoError(t, err)
+	assert.Equal(t, "one", target)
+	data, err := os.ReadFile(filepath.Join(to, "two"))
+	require.NoError(t, err)
+	assert.Equal(t, "text", string(data))
+	assert.ErrorContains(t, Stage(from, filepath.Join(to, "x"), []string{"three"}), "three")
+}

@@ -83,9 +83,6 @@ func openRoot(ctx context.Context, dir string, say func(string, ...any)) (root, 
 			return r, err
 		}
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return r, err
-	}
 	work, err := os.MkdirTemp(dir, "root-new")
 	if err != nil {
 		return r, err
