@@ -62,6 +62,10 @@ func (d *differ) add(path, kubelet, agent string) {
 }
 
 func (d *differ) values(path string, kubelet, agent any) {
+	if before, after := elements(kubelet), elements(agent); path == "" && d.distinct() && len(before)+len(after) > 2 {
+		d.lists(path, before, after) // if only one of them is a list
+		return
+	}
 	switch before := kubelet.(type) {
 	case map[string]any:
 		if after, ok := agent.(map[string]any); ok {
@@ -77,6 +81,17 @@ func (d *differ) values(path string, kubelet, agent any) {
 	if canonical(kubelet) != canonical(agent) {
 		d.add(path, show(kubelet), show(agent))
 	}
+}
+
+// distinct reports whether the subject is a list without repetitions and in an order without a meaning.
+func (d *differ) distinct() bool { return strings.HasPrefix(d.subject, "requests ") }
+
+// elements returns those of a list, and another value as the only element of one.
+func elements(v any) []any {
+	if list, ok := v.([]any); ok {
+		return list
+	}
+	return []any{v}
 }
 
 func (d *differ) maps(path string, kubelet, agent map[string]any) {
@@ -121,8 +136,7 @@ func (d *differ) lists(path string, kubelet, agent []any) {
 		}
 		return
 	}
-	distinct := path == "" && strings.HasPrefix(d.subject, "requests ") // in an order without a meaning
-	if len(kubelet) == len(agent) && !distinct {
+	if len(kubelet) == len(agent) && !(path == "" && d.distinct()) {
 		for i := range kubelet {
 			d.values(fmt.Sprintf("%s[%d]", path, i), kubelet[i], agent[i])
 		}

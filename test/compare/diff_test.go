@@ -29,6 +29,11 @@ func TestDiff(t *testing.T) {
 		"elements at positions":  {document{"a": []any{"1", "2"}}, document{"a": []any{"1", "3"}}, []string{`a [1]: kubelet "2", agent "3"`}},
 		"lists of other lengths": {document{"a": []any{"1", "2"}}, document{"a": []any{"2", "3", "4"}}, []string{`a []: kubelet "1", agent unset`, `a []: kubelet unset, agent "3"`, `a []: kubelet unset, agent "4"`}},
 		"repetitions":            {document{"a": []any{"1", "1"}}, document{"a": []any{"1"}}, []string{`a: kubelet ["1","1"], agent ["1"]`}},
+		"requests, of which one is distinct": {
+			document{"requests A": []any{object{"x": "1"}, object{"x": "2"}}}, document{"requests A": object{"x": "2"}},
+			[]string{`requests A []: kubelet {"x":"1"}, agent unset`},
+		},
+		"one request": {document{"requests A": object{"x": "1"}}, document{"requests A": object{"x": "2"}}, []string{`requests A x: kubelet "1", agent "2"`}},
 	} {
 		var got []string
 		for _, d := range diff(c.kubelet, c.agent) {

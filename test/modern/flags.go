@@ -104,9 +104,6 @@ func parseFlags(args []string, stdout io.Writer) (o options, err error) {
 	if o.command = fs.Args(); len(o.command) == 0 {
 		o.command = smoke
 	}
-	if o.virtual && o.command[0] == "compare" {
-		return o, errors.New("--virtual-time: the control planes of compare are outside of the machine, in another time")
-	}
 	if o.cache == "" {
 		if o.cache, err = labenv.Cached("modern"); err != nil {
 			return o, fmt.Errorf("find the cache (see --cache): %w", err)

@@ -73,8 +73,10 @@ func runIn(ctx context.Context, o options, driver, dir string, out io.Writer, sa
 		var registry string
 		switch o.command[0] {
 		case "compare":
-			m.Say("starting the control planes outside of the machine")
-			startControlPlanes(t, filepath.Join(job, controlPlanes))
+			if !o.virtual { // time outside is another one
+				m.Say("starting the control planes outside of the machine")
+				startControlPlanes(t, filepath.Join(job, controlPlanes))
+			}
 		case "e2enode":
 			m.Say("making the images of the suite outside of the machine")
 			if registry, err = prepareSuite(ctx, t, job, dir); err != nil {
@@ -132,7 +134,11 @@ func script(driver, registry string, o options) string {
 	switch command[0] {
 	case "sh": // not a command of this program
 	case "compare":
-		command = slices.Concat([]string{program, "compare", "--save", "/out", "--control-planes", "/job/" + controlPlanes}, command[1:])
+		first := []string{program, "compare", "--save", "/out"}
+		if !o.virtual {
+			first = append(first, "--control-planes", "/job/"+controlPlanes)
+		}
+		command = slices.Concat(first, command[1:])
 	case "e2enode":
 		prepare = "cp /job/names.tsv /out/results.tsv\n"
 		command = slices.Concat([]string{program, "e2enode", "--emulated", registry, "--agent", "/job/kubelet", "--procs", "1",

@@ -20,7 +20,6 @@ func TestWrongFlagsAreErrorsThatNameTheFlag(t *testing.T) {
 		"--memory must be at least 1024":       {"--memory", "512"},
 		"--slowness must be at least 1":        {"--slowness", "0.5"},
 		"--virtual-time requires --cpus 1":     {"--virtual-time"},
-		"--virtual-time: the control planes":   {"--virtual-time", "--cpus", "1", "compare"},
 		"flag provided but not defined: -nope": {"--nope"},
 	} {
 		_, err := parseFlags(args, io.Discard)
@@ -48,6 +47,8 @@ func TestTheCommandRunsWithItsArgumentsUnchanged(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "/job/test\ncompare\n--save\n/out\n--control-planes\n/job/control-planes\n--focus\nit's a|b $HOME\n", string(out))
 	assert.Equal(t, []string{"compare", "--focus", "it's a|b $HOME"}, o.command)
+	text = script(systemd, "", options{virtual: true, command: []string{"compare"}})
+	assert.Contains(t, text, "\n'/job/test' 'compare' '--save' '/out'\n", "the control planes are in the machine")
 	text = script(systemd, "10.0.2.2:5000", options{command: []string{"e2enode", "--missing"}})
 	assert.Contains(t, text, "\ncp /job/names.tsv /out/results.tsv\n'/job/test' 'e2enode' '--emulated' '10.0.2.2:5000'")
 	assert.Contains(t, script(systemd, "", options{command: []string{"sh", "-c", "date"}}), "\n'sh' '-c' 'date'\n")
