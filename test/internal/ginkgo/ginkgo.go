@@ -27,6 +27,10 @@ type Suite struct {
 	Logs    string   // directory of the log and the report, which is created
 	Timeout time.Duration
 
+	// Command makes the command of ginkgo, such as one that runs in a machine of package isolate. If nil, it is
+	// exec.CommandContext.
+	Command func(ctx context.Context, name string, args ...string) *exec.Cmd
+
 	// Printf prints the progress.
 	Printf func(format string, args ...any)
 }
@@ -71,7 +75,11 @@ func (s Suite) Run(ctx context.Context, sel Selection) ([]Spec, error) {
 	if sel.Labels != "" {
 		args = append(args, "--label-filter="+sel.Labels)
 	}
-	cmd := exec.CommandContext(ctx, s.Program, slices.Concat(args, []string{s.Binary, "--"}, s.Args)...)
+	command := s.Command
+	if command == nil {
+		command = exec.CommandContext
+	}
+	cmd := command(ctx, s.Program, slices.Concat(args, []string{s.Binary, "--"}, s.Args)...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = time.Minute
 	done := new(dots)

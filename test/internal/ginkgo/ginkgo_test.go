@@ -1,7 +1,9 @@
 package ginkgo
 
 import (
+	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 	"testing/synctest"
@@ -44,6 +46,16 @@ func TestRunPassesTheSelectionAndReadsTheReport(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "run\n--no-color\n--procs=3\n--seed=1\n--timeout=1h0m0s\n--focus=x\n--json-report=first.json\n--output-dir="+s.Logs+
 		"\n--skip=y|z\n--label-filter=!l\n"+s.Binary+"\n--\n--a\nenv\n"+dir+"\n", string(log))
+
+	s.Command = func(ctx context.Context, name string, args ...string) *exec.Cmd {
+		return exec.CommandContext(ctx, "sh", append([]string{"-c", `echo "in a machine"; exec "$0" "$@"`, name}, args...)...)
+	}
+	_, err = s.Run(t.Context(), Selection{Name: "first"})
+	require.NoError(t, err)
+	log, err = os.ReadFile(filepath.Join(dir, "logs", "first.log"))
+	require.NoError(t, err)
+	assert.Contains(t, string(log), "in a machine\nrun\n--no-color\n")
+	s.Command = nil
 
 	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\necho no such flag\nexit 2\n"), 0o755))
 	_, err = s.Run(t.Context(), Selection{Name: "first"})
