@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"iter"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,9 +30,9 @@ const (
 	HostPathPlugin = "hostpathplugin"
 )
 
-// A Maker builds images by the last part of their names. The images of nginx, of the tests of
-// DNS and of kittens are busybox: the node tests need a server, a shell, hostname and two files
-// of them.
+// A Maker builds images by the last part of their names. The images of nginx and of kittens are
+// busybox: the tests need a server and two files of them. Those of the tests of DNS have the same
+// dig and getent, of this machine's C library.
 type Maker struct {
 	Tools string // directory of the programs of test/images
 	Dir   string // for temporary files
@@ -71,7 +72,9 @@ func (m Maker) make(name string) (img lab.Image, known bool, err error) {
 	}
 	add(&img, lab.File{Path: "bin/sh", Mode: 0o755, Data: []byte(shell)}, lab.File{Path: "bin/nmeter", Mode: 0o755, Data: []byte(nmeter)})
 	switch name {
-	case "busybox", "glibc-dns-testing":
+	case "busybox":
+	case "glibc-dns-testing":
+		err = addResolvers(&img)
 	case "nginx":
 		img.Cmd = []string{"httpd", "-f", "-p", "80"}
 	case "kitten":
@@ -133,12 +136,25 @@ func (m Maker) agnhost(img *lab.Image) error {
 			return err
 		}
 	}
+	if err := addResolvers(img); err != nil {
+		return err
+	}
 	served, err := lab.PauseImage(m.Dir)
 	if err != nil {
 		return err
 	}
 	served.Env = []string{"SERVED=1"} // another image than that of sandboxes, which tests would remove with it
 	return addServed(img, served, "pause", "testing")
+}
+
+// addResolvers adds the programs with which tests resolve names.
+func addResolvers(img *lab.Image) error {
+	for _, name := range []string{"dig", "getent"} {
+		if err := addProgram(img, "usr/bin/"+name, name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // addServed adds an image to those that agnhost's registry serves.
@@ -169,7 +185,7 @@ var library = regexp.MustCompile(`(?m)^\s*(?:\S+ => )?(/\S+) \(0x`)
 func addProgram(img *lab.Image, to, name string) error {
 	program, err := exec.LookPath(name)
 	if err != nil {
-		return fmt.Errorf("image %s: %w; apt-get install bash curl netcat-openbsd", img.Ref, err)
+		return fmt.Errorf("image %s: %w; apt-get install bash curl netcat-openbsd bind9-dnsutils", img.Ref, err)
 	}
 	data, err := os.ReadFile(program)
 	if err != nil {
@@ -218,40 +234,59 @@ func add(img *lab.Image, files ...lab.File) {
 // inManifests finds the image that is only in a manifest within a suite, not in its list.
 var inManifests = regexp.MustCompile(`registry\.k8s\.io/e2e-test-images/` + DevicePlugin + `:[0-9.]*[0-9]`)
 
-// Serve builds the images of a suite and adds them to a registry. The program of the suite lists
-// their names.
+// Serve builds the images of a suite and adds them to a registry.
 func (m Maker) Serve(registry *lab.Registry, suite string) error {
+	for img, err := range m.Images(suite) {
+		if err != nil {
+			return err
+		}
+		registry.Push(img, strings.TrimPrefix(img.Ref, Host+"/"))
+	}
+	return nil
+}
+
+// Images builds the images of a suite that are known. The program of the suite lists their names.
+func (m Maker) Images(suite string) iter.Seq2[lab.Image, error] {
+	return func(yield func(lab.Image, error) bool) {
+		refs, err := list(suite)
+		if err != nil {
+			yield(lab.Image{}, err)
+			return
+		}
+		for _, ref := range refs {
+			base, _, _ := strings.Cut(ref[strings.LastIndex(ref, "/")+1:], ":")
+			img, known, err := m.make(base)
+			if err != nil {
+				err = fmt.Errorf("build image %s: %w", ref, err)
+			}
+			img.Ref = ref
+			// Versions of an image must differ, because tests update from one to another.
+			add(&img, lab.File{Path: "etc/name", Mode: 0o644, Data: []byte(ref)})
+			if (known || err != nil) && (!yield(img, err) || err != nil) {
+				return
+			}
+		}
+	}
+}
+
+// list returns the names of the images of a suite that are in Host.
+func list(suite string) ([]string, error) {
 	var stderr bytes.Buffer
-	list := exec.Command(suite, "--list-images")
-	list.Stderr = &stderr
-	names, err := list.Output()
+	cmd := exec.Command(suite, "--list-images")
+	cmd.Stderr = &stderr
+	names, err := cmd.Output()
 	if err != nil {
-		return fmt.Errorf("list the images of the suite: %w: %s", err, &stderr)
+		return nil, fmt.Errorf("list the images of the suite: %w: %s", err, &stderr)
 	}
 	program, err := os.ReadFile(suite)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	refs := strings.Fields(string(names))
 	for _, ref := range inManifests.FindAll(program, -1) {
 		refs = append(refs, string(ref))
 	}
+	refs = slices.DeleteFunc(refs, func(ref string) bool { return !strings.HasPrefix(ref, Host+"/") })
 	slices.Sort(refs)
-	for _, ref := range slices.Compact(refs) {
-		name, ok := strings.CutPrefix(ref, Host+"/")
-		if !ok {
-			continue
-		}
-		base, _, _ := strings.Cut(name[strings.LastIndex(name, "/")+1:], ":")
-		img, known, err := m.make(base)
-		if err != nil {
-			return fmt.Errorf("build image %s: %w", ref, err)
-		}
-		if known {
-			// Versions of an image must differ, because tests update from one to another.
-			add(&img, lab.File{Path: "etc/name", Mode: 0o644, Data: []byte(ref)})
-			registry.Push(img, name)
-		}
-	}
-	return nil
+	return slices.Compact(refs), nil
 }
