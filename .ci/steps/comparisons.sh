@@ -76,9 +76,12 @@ adopt() {
 }
 
 # kubeadm makes a cluster of two machines, which are namespaces of this one, with kubeadm and the node in
-# the kubelet's place: init, join, upgrade, the way back to the kubelet, reset.
+# the kubelet's place: init, join, CoreDNS, tests of conformance, upgrade, the way back to the kubelet,
+# reset, a second control plane.
 kubeadm() {
 	programs
+	coredns
+	cluster_tools
 	bash hack/kubelet.sh "$kubernetes_version"
 	export KUBEPARTS_KUBELET
 	KUBEPARTS_CI=1 KUBEPARTS_CONTAINERD=${KUBEPARTS_CONTAINERD:-$containerd_dir/containerd} \

@@ -1,7 +1,7 @@
 # Steps that install and build what the other steps use. What is there already is kept.
 
 debian=(dbus-daemon containerd runc containernetworking-plugins busybox-static iproute2 iptables gcc libc6-dev etcd-server
-	curl chromium fonts-dejavu-core w3m qemu-system-x86 systemd netcat-openbsd rpm)
+	curl chromium fonts-dejavu-core w3m qemu-system-x86 systemd netcat-openbsd rpm bind9-dnsutils)
 
 containerd_version=v2.4.2
 containerd_dir=$cache/containerd-$containerd_version
@@ -11,6 +11,9 @@ kubernetes_dir=$cache/kubernetes-$kubernetes_version
 
 metrics_server_version=v0.9.0 # as in internal/lab
 metrics_server_dir=$cache/metrics-server-$metrics_server_version
+
+coredns_version=v1.14.6 # as kubeadm of kubernetes_version, and in test/kubeadm
+coredns_dir=$cache/coredns-$coredns_version
 
 conformance_dir=$cache/conformance-$kubernetes_version
 
@@ -46,7 +49,9 @@ programs() {
 suites() {
 	conformance_tools
 	dra_tools
+	cluster_tools
 	metrics_server
+	coredns
 	bash hack/kubelet.sh "$kubernetes_version" kubelet e2e_node
 }
 
@@ -118,6 +123,11 @@ metrics_server() {
 		GOBIN=$metrics_server_dir go install -ldflags '-s -w' "sigs.k8s.io/metrics-server/cmd/metrics-server@$metrics_server_version"
 }
 
+coredns() {
+	[ -x "$coredns_dir/coredns" ] ||
+		GOBIN=$coredns_dir go install -ldflags '-s -w' "github.com/coredns/coredns@$coredns_version"
+}
+
 # conformance_images builds the programs in the images of Kubernetes' suites, and ginkgo, from
 # their source, in a module of their own.
 conformance_images() {
@@ -133,10 +143,11 @@ conformance_images() {
 
 conformance_tools() { conformance_images && kubernetes_suite node; }
 dra_tools() { conformance_images && kubernetes_suite dra; }
+cluster_tools() { conformance_images && kubernetes_suite cluster; }
 
-# kubernetes_suite builds a suite of Kubernetes: node, its tests of nodes in clusters, or dra,
-# those of dynamic resource allocation. To vet all that it is made of would take longer than to
-# build it.
+# kubernetes_suite builds a suite of Kubernetes: node, its tests of nodes in clusters, dra, those of
+# dynamic resource allocation, or cluster, those of workloads and networks. To vet all that it is made
+# of would take longer than to build it.
 kubernetes_suite() {
 	[ ! -x "$conformance_dir/$1.test" ] || return 0
 	(cd tools/conformance && GOWORK=off go test -c -vet=off -o "$conformance_dir/$1.test" -ldflags "$(version_flags)" "./suite/$1")

@@ -53,5 +53,4 @@ var _ = ginkgo.SynchronizedBeforeSuite(func(ctx context.Context) {
 }, func(context.Context) {
 	common.CurrentSuite = common.E2E
 	framework.TestContext.IPFamily = "ipv4"
-	framework.TestContext.CloudConfig.NumNodes = 1
 })
