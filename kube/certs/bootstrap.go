@@ -39,12 +39,9 @@ func Bootstrap(ctx context.Context, cfg Config) error {
 	if invalid == nil {
 		return nil
 	}
-	if cfg.Bootstrap == nil {
-		return fmt.Errorf("certs: Config.Bootstrap is nil: %w", invalid)
-	}
-	bootstrap, err := cfg.Bootstrap()
+	bootstrap, err := cfg.bootstrap(invalid)
 	if err != nil {
-		return fmt.Errorf("%w; bootstrap kubeconfig: %w", invalid, err)
+		return err
 	}
 	cfg.Logger.Info("Requesting client certificate", "node", cfg.NodeName, "reason", invalid)
 	for wait := initialBackoff; ; wait = min(2*wait, maxBackoff) {

@@ -24,6 +24,9 @@
 //	…
 //	err = rotation.Run(ctx)
 //
+// [NewPending] is for nodes that must run static pods before there is a certificate, which its
+// Run requests.
+//
 // The serving certificate is [SelfSigned], or signed by the cluster:
 //
 //	serving, err := certs.NewServing(certs.ServingConfig{
@@ -45,8 +48,8 @@
 //     certificate and key, so that a node can switch between both. They are readable by
 //     their owner only, and are written atomically.
 //   - After a restart a pending request is continued, since its key is stored.
-//   - Bootstrap returns an error if the request is denied. A Rotation requests again, at
-//     most twice a minute.
+//   - Bootstrap, and Run of a Rotation of NewPending, return an error if the first request is
+//     denied. A Rotation that renews requests again, at most twice a minute.
 //   - When a certificate is renewed, all connections of its clients are closed, so that new
 //     ones use the new certificate.
 //   - A serving certificate contains the addresses of the node, and is requested again when

@@ -39,6 +39,7 @@ type Rotation struct {
 	cfg     Config
 	ran     atomic.Bool // Run was called
 	current atomic.Pointer[tls.Certificate]
+	issued  chan struct{} // closed when there is a first certificate
 	dialer  *connrotation.Dialer
 	config  *rest.Config
 	replace bool // the first certificate is replaced at once
@@ -63,25 +64,40 @@ func NewRotation(base *rest.Config, cfg Config) (*Rotation, error) {
 	if base == nil {
 		return nil, errors.New("certs: REST configuration is nil")
 	}
-	store, err := cfg.clientRequest().store(cfg.Dir, cfg.Logger)
-	if err != nil {
+	r := newRotation(cfg)
+	if err := r.start(base); err != nil {
 		return nil, err
 	}
-	stored, err := store.Current()
-	chosen, err := firstCertificate(stored, err, base, cfg.NodeName, time.Now())
+	var err error
+	r.config, err = r.clientConfig(base)
+	return r, err
+}
+
+func newRotation(cfg Config) *Rotation {
+	dialer := connrotation.NewDialer((&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext)
+	return &Rotation{cfg: cfg, issued: make(chan struct{}), dialer: dialer}
+}
+
+// start chooses the first certificate. It is called once.
+func (r *Rotation) start(base *rest.Config) error {
+	store, err := r.cfg.clientRequest().store(r.cfg.Dir, r.cfg.Logger)
 	if err != nil {
-		return nil, fmt.Errorf("certs: %s, %s: %w", cfg.Dir, cfg.Kubeconfig, err)
+		return err
+	}
+	stored, err := store.Current()
+	chosen, err := firstCertificate(stored, err, base, r.cfg.NodeName, time.Now())
+	if err != nil {
+		return fmt.Errorf("certs: %s, %s: %w", r.cfg.Dir, r.cfg.Kubeconfig, err)
 	}
 	if chosen.copy {
 		if _, err := store.Update(base.CertData, base.KeyData); err != nil {
-			cfg.Logger.Warn("Failed to store the client certificate of the kubeconfig; it is used without a copy", "dir", cfg.Dir, "err", err)
+			r.cfg.Logger.Warn("Failed to store the client certificate of the kubeconfig; it is used without a copy", "dir", r.cfg.Dir, "err", err)
 		}
 	}
-	r := &Rotation{cfg: cfg, replace: chosen.replace}
+	r.replace = chosen.replace
 	r.current.Store(chosen.cert)
-	r.dialer = connrotation.NewDialer((&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext)
-	r.config, err = r.clientConfig(base)
-	return r, err
+	close(r.issued)
+	return nil
 }
 
 // Config returns a configuration of clients that use the current certificate. Its transport
@@ -92,15 +108,30 @@ func (r *Rotation) Config() *rest.Config { return rest.CopyConfig(r.config) }
 // old certificate.
 func (r *Rotation) CloseConnections() { r.dialer.CloseAll() }
 
-// Expires returns the expiration time of the current certificate.
-func (r *Rotation) Expires() time.Time { return r.current.Load().Leaf.NotAfter }
+// Expires returns the expiration time of the current certificate; the zero time if none has
+// been issued.
+func (r *Rotation) Expires() time.Time {
+	c := r.current.Load()
+	if c == nil {
+		return time.Time{}
+	}
+	return c.Leaf.NotAfter
+}
 
 // Run renews the certificate before it expires, until ctx is done; it then returns nil.
 // Failures are retried with backoff; a denied request is also retried, since a later one
-// may be approved. It returns an error if it was called before.
+// may be approved. It returns an error if it was called before, and with NewPending if the
+// first request is denied.
 func (r *Rotation) Run(ctx context.Context) error {
 	if r.ran.Swap(true) {
 		return errors.New("certs: Rotation.Run was called before")
+	}
+	if r.current.Load() == nil {
+		if err := r.first(ctx); err != nil && ctx.Err() != nil {
+			return nil
+		} else if err != nil {
+			return err
+		}
 	}
 	due := renewAt(r.current.Load(), rand.Float64())
 	if r.replace {
@@ -197,7 +228,7 @@ func (r *Rotation) clientConfig(base *rest.Config) (*rest.Config, error) {
 	if config == nil {
 		config = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
-	config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return r.current.Load(), nil }
+	config.GetClientCertificate = r.certificate
 	transport := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, TLSHandshakeTimeout: 10 * time.Second,
 		TLSClientConfig: config, MaxIdleConnsPerHost: 25, DialContext: r.dialer.DialContext,

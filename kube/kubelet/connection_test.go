@@ -1,9 +1,11 @@
 package kubelet
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -44,6 +46,26 @@ func TestConnection(t *testing.T) {
 	require.NoError(t, err)
 	assert.Same(t, cfg.Cluster.Client, conn.Connection, "Cluster.Client precedes Cluster.Kubeconfig")
 	assert.NoError(t, conn.Close(), "the connections are the caller's")
+}
+
+// With rotateCertificates static pods run before there is a certificate, since one of them may be the API server.
+func TestAFirstCertificateIsAwaitedOnlyWithoutRotation(t *testing.T) {
+	file := writeKubeconfig(t)
+	cfg := standalone(t, "")
+	cfg.Cluster = Cluster{Kubeconfig: file + ".none", BootstrapKubeconfig: file, CertDir: t.TempDir()}
+	cfg.Configuration.RotateCertificates = true
+	conn, err := stores.NewConnection(t.Context(), newBase(t, cfg))
+	require.NoError(t, err)
+	assert.Equal(t, "https://127.0.0.1:1", conn.Config.Host)
+	assert.Zero(t, conn.Expires())
+	assert.Len(t, conn.Run, 1, "the certificate is requested by a component")
+	require.NoError(t, conn.Close())
+
+	cfg.Configuration.RotateCertificates = false
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err = stores.NewConnection(ctx, newBase(t, cfg))
+	assert.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
 // Pods are cached from the second start on: without the labels of its node a kubelet

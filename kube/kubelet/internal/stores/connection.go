@@ -36,7 +36,8 @@ type connection struct {
 
 // NewConnection connects to the API server: with the client of the Config, or with a
 // kubeconfig and a certificate that is requested if the kubeconfig has none that is valid,
-// and renewed. The bootstrap kubeconfig is read only to request a certificate: kubeadm
+// and renewed. With rotateCertificates the first one is requested when the components run, as
+// the kubelet does; without, NewConnection blocks until it is issued. The bootstrap kubeconfig is read only to request a certificate: kubeadm
 // deletes it after the first use.
 func NewConnection(ctx context.Context, b Base) (connection, error) {
 	if b.Config.Cluster.Client != nil {
@@ -60,6 +61,16 @@ func NewConnection(ctx context.Context, b Base) (connection, error) {
 		certificates.Bootstrap = func() (*rest.Config, error) {
 			return client.RESTConfig(client.Config{Kubeconfig: cluster.BootstrapKubeconfig})
 		}
+	}
+	out := connection{logger: slog.New(logs.Repeats(b.Logger.Handler(), func() bool { return !answered.Load() }))}
+	if certificates.Bootstrap != nil && b.Configuration.RotateCertificates && certificates.Bootstrapped() != nil {
+		// The static pods run meanwhile. On a control-plane node of kubeadm, the API server that issues the
+		// certificate is one of them.
+		certificates.Logger = out.logger
+		rotation, err := certs.NewPending(certificates)
+		return out.rotated(rotation, cfg, err)
+	}
+	if certificates.Bootstrap != nil {
 		if err := certs.Bootstrap(ctx, certificates); err != nil {
 			return connection{}, err
 		}
@@ -68,7 +79,6 @@ func NewConnection(ctx context.Context, b Base) (connection, error) {
 	if err != nil {
 		return connection{}, err
 	}
-	out := connection{logger: slog.New(logs.Repeats(b.Logger.Handler(), func() bool { return !answered.Load() }))}
 	if !certificates.Rotates(config) {
 		if len(config.CertData) > 0 {
 			// Unlike one in a file, it cannot be replaced while the kubelet runs.
@@ -83,12 +93,17 @@ func NewConnection(ctx context.Context, b Base) (connection, error) {
 	}
 	certificates.Logger = out.logger
 	rotation, err := certs.NewRotation(config, certificates)
+	return out.rotated(rotation, cfg, err)
+}
+
+// rotated returns c with clients whose certificate is rotated.
+func (c connection) rotated(rotation *certs.Rotation, cfg client.Config, err error) (connection, error) {
 	if err != nil {
-		return out, err
+		return c, err
 	}
-	out.CloseAll, out.Expires, out.Run = rotation.CloseConnections, rotation.Expires, []Component{rotation.Run}
-	out.Connection, err = client.ConnectTo(rotation.Config(), cfg)
-	return out, err
+	c.CloseAll, c.Expires, c.Run = rotation.CloseConnections, rotation.Expires, []Component{rotation.Run}
+	c.Connection, err = client.ConnectTo(rotation.Config(), cfg)
+	return c, err
 }
 
 // observe returns a wrapper of transports that also sets answered when a request succeeds.
