@@ -9,19 +9,26 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/kubeparts/kubeparts/internal/lab"
+	"github.com/kubeparts/kubeparts/test/internal/images"
 	"github.com/kubeparts/kubeparts/test/internal/labenv"
 )
 
 // The versions that kubeadm 1.37.2 runs.
 const (
-	pauseImage = "registry.k8s.io/pause:3.10.2"
-	etcdImage  = "registry.k8s.io/etcd:3.7.0-0"
+	pauseImage     = "registry.k8s.io/pause:3.10.2"
+	etcdImage      = "registry.k8s.io/etcd:3.7.0-0"
+	coreDNSVersion = "v1.14.6" // as in .ci/steps/machine.sh
+	coreDNSImage   = "registry.k8s.io/coredns/coredns:" + coreDNSVersion
 )
+
+// agnhostImage is one of the images of the suite.
+const agnhostImage = "registry.k8s.io/e2e-test-images/agnhost:2.66.1"
 
 // kubernetesImage has all parts of Kubernetes, which are one program that its name selects; tags are the names that
 // kubeadm uses.
@@ -35,8 +42,8 @@ func tags() []string {
 	return tags
 }
 
-// images writes archives of the images of a cluster, and returns their files.
-func images(t *testing.T) (files []string) {
+// archives writes archives of the images of a cluster and of its tests, and returns their files.
+func archives(t *testing.T) (files []string) {
 	t.Helper()
 	program, err := labenv.Cached("kubernetes-"+lab.KubernetesVersion, "kube-apiserver")
 	require.NoError(t, err)
@@ -68,7 +75,27 @@ func images(t *testing.T) (files []string) {
 	add("pause", pause, err)
 	busybox, err := lab.BusyboxImage()
 	add("busybox", busybox, err)
+	add("coredns", coreDNS(t), nil)
+	var ofSuite []string
+	for img, err := range (images.Maker{Tools: suiteDirectory(t), Dir: dir}).Images(filepath.Join(suiteDirectory(t), suiteProgram)) {
+		require.NoError(t, err)
+		if name := path.Base(img.Ref); usedBySuite(name) {
+			add(strings.ReplaceAll(name, ":", "-"), img, nil)
+			ofSuite = append(ofSuite, img.Ref)
+		}
+	}
+	require.Contains(t, ofSuite, agnhostImage)
 	return files
+}
+
+// coreDNS returns its image. Its user may listen at port 53 because containerd allows that to every user.
+func coreDNS(t *testing.T) lab.Image {
+	t.Helper()
+	program, err := labenv.Cached("coredns-"+coreDNSVersion, "coredns")
+	require.NoError(t, err)
+	data, err := os.ReadFile(program)
+	require.NoError(t, err, "bash .ci/run coredns builds it")
+	return lab.Image{Ref: coreDNSImage, Entrypoint: []string{"/coredns"}, User: "65532:65532", Files: []lab.File{{Path: "coredns", Mode: 0o755, Data: data}}}
 }
 
 // iptables returns the program of this machine that kube-proxy calls, under its names, and its libraries.

@@ -32,6 +32,7 @@ nodeRegistration:
 apiVersion: kubeadm.k8s.io/v1beta4
 kind: ClusterConfiguration
 kubernetesVersion: ` + lab.KubernetesVersion + `
+controlPlaneEndpoint: ` + endpoint + `:6443
 networking: {podSubnet: 10.244.0.0/16}
 ---
 apiVersion: kubelet.config.k8s.io/v1beta1
@@ -44,7 +45,7 @@ evictionHard: {nodefs.available: "1%", imagefs.available: "1%", memory.available
 
 const joinConfig = `apiVersion: kubeadm.k8s.io/v1beta4
 kind: JoinConfiguration
-discovery: {bootstrapToken: {apiServerEndpoint: "198.51.100.1:6443", token: ` + token + `, unsafeSkipCAVerification: true}}
+discovery: {bootstrapToken: {apiServerEndpoint: "` + endpoint + `:6443", token: ` + token + `, unsafeSkipCAVerification: true}}
 nodeRegistration:
   name: two
   kubeletExtraArgs: [{name: node-ip, value: 198.51.100.2}]
@@ -79,15 +80,17 @@ const ready = `test "$(kubectl get nodes --no-headers | grep -cw Ready)" = %d`
 func TestIntegrationKubeadm(t *testing.T) {
 	lab.Need(t, "root", "containerd", "kubernetes", "kubectl", "iptables")
 	require.NotEmpty(t, os.Getenv("KUBEPARTS_KUBELET"), "the complete node")
-	archives := images(t)
-	one := newMachine(t, "one", "198.51.100.1", "10.244.1.0/24", archives)
-	two := newMachine(t, "two", "198.51.100.2", "10.244.2.0/24", archives)
+	files := archives(t)
+	one := newMachine(t, "one", "198.51.100.1", "10.244.1.0/24", files)
+	two := newMachine(t, "two", "198.51.100.2", "10.244.2.0/24", files)
 	link(t, one, two)
+	one.sh("ip address add " + endpoint + "/32 dev wire")
 
 	one.steps(
 		step{"init", func() {
 			one.write("init.yaml", clusterConfig)
-			t.Log(one.sh("kubeadm init --config " + one.file("init.yaml") + " --ignore-preflight-errors=all --skip-phases=addon/coredns"))
+			assert.ElementsMatch(t, append(tags(), pauseImage, coreDNSImage), strings.Fields(one.sh("kubeadm config images list --config "+one.file("init.yaml"))))
+			t.Log(one.sh("kubeadm init --config " + one.file("init.yaml") + " --ignore-preflight-errors=all"))
 			one.until("the node is ready", fmt.Sprintf(ready, 1))
 			one.until("the mirror pods are ready", `test "$(kubectl get pods -n kube-system -l tier=control-plane --no-headers | grep -c 1/1)" = 4`)
 		}},
@@ -126,9 +129,11 @@ func TestIntegrationKubeadm(t *testing.T) {
 				assert.Contains(t, m.until("the service answers", "curl -sSf -m 5 http://"+address), "web-")
 			}
 		}},
+		step{"names", func() { names(one, two) }},
+		step{"tests of conformance", func() { one.conformance() }},
 		step{"upgrade", func() {
 			before := [][]string{one.containers(), two.containers()}
-			t.Log(one.sh("kubeadm upgrade apply --yes --force --ignore-preflight-errors=all --skip-phases=addon/coredns " + lab.KubernetesVersion))
+			t.Log(one.sh("kubeadm upgrade apply --yes --force --ignore-preflight-errors=all " + lab.KubernetesVersion))
 			t.Log(two.sh("kubeadm upgrade node --ignore-preflight-errors=all"))
 			one.restartKubelet()
 			two.restartKubelet()
@@ -153,5 +158,8 @@ func TestIntegrationKubeadm(t *testing.T) {
 			assert.Empty(t, two.containers())
 			assert.Contains(t, tail(filepath.Join(two.dir, "systemctl.log"), 10), "stop kubelet")
 		}},
+		step{"a second control plane", func() { secondControlPlane(one, two) }},
+		step{"the second API server takes over", func() { takeOver(one, two) }},
+		step{"reset of a control plane", func() { resetControlPlane(one, two) }},
 	)
 }

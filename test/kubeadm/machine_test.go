@@ -21,16 +21,18 @@ import (
 	"github.com/kubeparts/kubeparts/test/internal/labenv"
 )
 
-// ownDirectories are what kubeadm, containerd and a kubelet write outside of their configured directories.
+// ownDirectories are what kubeadm, containerd and a kubelet write outside of their configured directories. /tmp is that
+// of this machine: the files of the test may be in it.
 var ownDirectories = []string{
 	"/etc/kubernetes", "/etc/cni/net.d", "/var/lib/kubelet", "/var/lib/etcd", "/var/lib/containerd", "/var/lib/cni",
-	"/var/log/pods", "/var/log/containers", "/usr/libexec/kubernetes", "/run", "/tmp", "/opt",
+	"/var/log/pods", "/var/log/containers", "/usr/libexec/kubernetes", "/run", "/opt",
 }
 
 // A machine is one with containerd, kubeadm, and a stand-in for systemd that has the unit of the kubelet only.
 type machine struct {
 	*isolate.Machine
 	t          *testing.T
+	name       string
 	dir        string
 	address    string
 	containerd *exec.Cmd
@@ -78,7 +80,7 @@ done
 // newMachine makes a machine with containerd and images, whose kubelet is not started.
 func newMachine(t *testing.T, name, address, pods string, images []string) *machine {
 	t.Helper()
-	m := &machine{t: t, dir: filepath.Join(t.TempDir(), name), address: address}
+	m := &machine{t: t, name: name, dir: filepath.Join(t.TempDir(), name), address: address}
 	require.NoError(t, os.Mkdir(m.dir, 0o755))
 	var err error
 	m.Machine, err = isolate.OpenMachine(t.Context(), name, filepath.Join(m.dir, "machine"), ownDirectories...)
