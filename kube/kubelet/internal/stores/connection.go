@@ -37,8 +37,8 @@ type connection struct {
 // NewConnection connects to the API server: with the client of the Config, or with a
 // kubeconfig and a certificate that is requested if the kubeconfig has none that is valid,
 // and renewed. With rotateCertificates the first one is requested when the components run, as
-// the kubelet does; without, NewConnection blocks until it is issued. The bootstrap kubeconfig is read only to request a certificate: kubeadm
-// deletes it after the first use.
+// the kubelet does; without, NewConnection blocks until it is issued. The bootstrap kubeconfig
+// is read only to request a certificate: kubeadm deletes it after the first use.
 func NewConnection(ctx context.Context, b Base) (connection, error) {
 	if b.Config.Cluster.Client != nil {
 		return connection{Connection: b.Config.Cluster.Client, logger: b.Logger}, nil
