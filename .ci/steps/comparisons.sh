@@ -77,7 +77,7 @@ adopt() {
 
 # kubeadm makes a cluster of two machines, which are namespaces of this one, with kubeadm and the node in
 # the kubelet's place: init, join, CoreDNS, tests of conformance, upgrade, the way back to the kubelet,
-# reset, a second control plane.
+# reset, a second control plane; and a cluster of one node on an emulated machine with systemd and cgroup v2.
 kubeadm() {
 	programs
 	coredns
@@ -85,7 +85,7 @@ kubeadm() {
 	bash hack/kubelet.sh "$kubernetes_version"
 	export KUBEPARTS_KUBELET
 	KUBEPARTS_CI=1 KUBEPARTS_CONTAINERD=${KUBEPARTS_CONTAINERD:-$containerd_dir/containerd} \
-		go test -count=1 -v -timeout 30m ./test/kubeadm
+		go test -count=1 -v -timeout 60m ./test/kubeadm
 }
 
 # observe runs what reads the metrics of a node: kubectl top, with a metrics-server.

@@ -42,22 +42,13 @@ func tags() []string {
 	return tags
 }
 
-// archives writes archives of the images of a cluster and of its tests, and returns their files.
-func archives(t *testing.T) (files []string) {
+// archives writes archives of the images of a cluster, and returns their files.
+func archives(t *testing.T) []string {
 	t.Helper()
 	program, err := labenv.Cached("kubernetes-"+lab.KubernetesVersion, "kube-apiserver")
 	require.NoError(t, err)
 	data, err := os.ReadFile(program)
 	require.NoError(t, err)
-	dir := t.TempDir()
-	add := func(name string, img lab.Image, err error) {
-		require.NoError(t, err)
-		file, err := os.Create(filepath.Join(dir, name+".tar"))
-		require.NoError(t, err)
-		require.NoError(t, img.WriteArchive(file))
-		require.NoError(t, file.Close())
-		files = append(files, file.Name())
-	}
 	const bin = "usr/local/bin/"
 	kubernetes := lab.Image{
 		Ref: kubernetesImage, Env: []string{"PATH=/usr/local/bin:/usr/sbin"}, Files: []lab.File{
@@ -69,22 +60,40 @@ func archives(t *testing.T) (files []string) {
 		kubernetes.Files = append(kubernetes.Files, lab.File{Path: bin + name, Link: "kube-apiserver"})
 	}
 	kubernetes.Files = append(kubernetes.Files, iptables(t)...)
-	add("kubernetes", kubernetes, nil)
+	dir := t.TempDir()
 	pause, err := lab.PauseImage(dir)
+	require.NoError(t, err)
 	pause.Ref = pauseImage
-	add("pause", pause, err)
+	return writeArchives(t, dir, kubernetes, pause, coreDNS(t))
+}
+
+// suiteArchives writes archives of the images of the tests, and returns their files.
+func suiteArchives(t *testing.T) []string {
+	t.Helper()
+	dir := t.TempDir()
 	busybox, err := lab.BusyboxImage()
-	add("busybox", busybox, err)
-	add("coredns", coreDNS(t), nil)
-	var ofSuite []string
+	require.NoError(t, err)
+	used := []lab.Image{busybox}
 	for img, err := range (images.Maker{Tools: suiteDirectory(t), Dir: dir}).Images(filepath.Join(suiteDirectory(t), suiteProgram)) {
 		require.NoError(t, err)
-		if name := path.Base(img.Ref); usedBySuite(name) {
-			add(strings.ReplaceAll(name, ":", "-"), img, nil)
-			ofSuite = append(ofSuite, img.Ref)
+		if usedBySuite(path.Base(img.Ref)) {
+			used = append(used, img)
 		}
 	}
-	require.Contains(t, ofSuite, agnhostImage)
+	require.True(t, slices.ContainsFunc(used, func(img lab.Image) bool { return img.Ref == agnhostImage }))
+	return writeArchives(t, dir, used...)
+}
+
+// writeArchives writes an archive of each image to a directory, and returns their files.
+func writeArchives(t *testing.T, dir string, all ...lab.Image) (files []string) {
+	t.Helper()
+	for _, img := range all {
+		file, err := os.Create(filepath.Join(dir, strings.ReplaceAll(path.Base(img.Ref), ":", "-")+".tar"))
+		require.NoError(t, err)
+		require.NoError(t, img.WriteArchive(file))
+		require.NoError(t, file.Close())
+		files = append(files, file.Name())
+	}
 	return files
 }
 

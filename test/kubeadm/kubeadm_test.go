@@ -80,7 +80,7 @@ const ready = `test "$(kubectl get nodes --no-headers | grep -cw Ready)" = %d`
 func TestIntegrationKubeadm(t *testing.T) {
 	lab.Need(t, "root", "containerd", "kubernetes", "kubectl", "iptables")
 	require.NotEmpty(t, os.Getenv("KUBEPARTS_KUBELET"), "the complete node")
-	files := archives(t)
+	files := append(archives(t), suiteArchives(t)...)
 	one := newMachine(t, "one", "198.51.100.1", "10.244.1.0/24", files)
 	two := newMachine(t, "two", "198.51.100.2", "10.244.2.0/24", files)
 	link(t, one, two)
