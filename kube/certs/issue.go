@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	certificatesv1 "k8s.io/api/certificates/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	certutil "k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/certificate/csr"
@@ -26,6 +24,8 @@ type deniedError struct{ name, message string }
 func (e *deniedError) Error() string {
 	return fmt.Sprintf("certs: request %s was denied: %s", e.name, e.message)
 }
+
+func (e *deniedError) Unwrap() error { return errFinal }
 
 // errOutdated means that the inputs of a request have changed while it was pending.
 var errOutdated = errors.New("certs: request is outdated")
@@ -81,13 +81,13 @@ func request(ctx context.Context, cfg Config, r certificateRequest, client kuber
 		return nil, fmt.Errorf("certs: request certificate: %w", err)
 	}
 	pending, release := untilOutdated(ctx, outdated)
-	certPEM, err := csr.WaitForCertificate(pending, client, name, uid)
+	certPEM, err := waitForCertificate(pending, client.CertificatesV1().CertificateSigningRequests(), name, uid)
 	release()
 	if err != nil && errors.Is(context.Cause(pending), errOutdated) {
 		return nil, fmt.Errorf("%w: %s", errOutdated, name)
 	}
 	if err != nil {
-		if denied := deniedBy(ctx, client, name); denied != nil {
+		if denied := (*deniedError)(nil); errors.As(err, &denied) {
 			return nil, errors.Join(denied, os.Remove(keyFile))
 		}
 		// After a timeout the next attempt creates another request.
@@ -108,17 +108,4 @@ func request(ctx context.Context, cfg Config, r certificateRequest, client kuber
 		return nil, fmt.Errorf("certs: remove temporary key: %w", err)
 	}
 	return cert, nil
-}
-
-func deniedBy(ctx context.Context, client kubernetes.Interface, name string) error {
-	req, err := client.CertificatesV1().CertificateSigningRequests().Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return nil
-	}
-	for _, c := range req.Status.Conditions {
-		if c.Type == certificatesv1.CertificateDenied || c.Type == certificatesv1.CertificateFailed {
-			return &deniedError{name: name, message: c.Reason + ": " + c.Message}
-		}
-	}
-	return nil
 }
