@@ -36,9 +36,9 @@
 // behavior of its callers without it: [Checker], [Watcher], [Execer], [GarbageCollector];
 // [StreamExecer], [Attacher], [PortForwarder] and [StreamServer]; [LogReader] and [LogRotator];
 // [StatsProvider] and [ImageFSReporter]; [ImageStore]; [FeatureReporter] and
-// [CgroupDriverReporter]; [Checkpointer], [ResourceUpdater]. A method that returns [ErrUnsupported]
-// is equivalent to an interface that is not implemented. Callers find optional interfaces with
-// compose.As, also those of a wrapped Runtime.
+// [CgroupDriverReporter]; [Checkpointer], [PodCheckpointer], [ResourceUpdater]. A method that
+// returns [ErrUnsupported] is equivalent to an interface that is not implemented. Callers find
+// optional interfaces with compose.As, also those of a wrapped Runtime.
 //
 // # Concurrency
 //

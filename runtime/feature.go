@@ -74,6 +74,24 @@ type Checkpointer interface {
 	Checkpoint(ctx context.Context, containerID, location string, timeout time.Duration) error
 }
 
+// A PodCheckpointer is a Runtime that writes a checkpoint of a running pod, from which containers of another pod can be
+// restored (KEP-5823, alpha). Without it, pods have no checkpoints.
+type PodCheckpointer interface {
+	// CheckpointPod writes the processes and writable files of the pod's regular containers and sidecars, all as of one
+	// moment, to location: the absolute path of an existing empty directory on the host, which the caller owns. It
+	// contains the memory of the processes, with their secrets: only the caller and the runtime should have access.
+	// Volumes, devices, and init and ephemeral containers are not part of a checkpoint.
+	//
+	// The containers are paused meanwhile, until the deadline of ctx at the latest, and run when it returns, also after
+	// an error. Without a deadline the limit is 15 seconds, that of the kubelet. Probes are not suspended: one may fail
+	// that runs while the containers are paused.
+	//
+	// It returns an error that names the pod, without pausing a container, if one of the regular containers and sidecars
+	// in pod.Spec does not run, and ErrUnsupported if the runtime has no such checkpoints. After an error the directory is
+	// empty. It may be called concurrently with all methods; it fails if a container stops meanwhile.
+	CheckpointPod(ctx context.Context, pod *v1.Pod, location string) error
+}
+
 // A ResourceUpdater is a Runtime that changes the requests and limits of a running container.
 // Without it, a container must be restarted to be resized.
 type ResourceUpdater interface {

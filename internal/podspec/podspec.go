@@ -22,6 +22,21 @@ func Containers(pod *v1.Pod) iter.Seq[*v1.Container] {
 	}
 }
 
+// LongRunning yields the containers that run as long as the pod: its sidecars and then its regular
+// containers. A checkpoint of the pod has them, in this order.
+func LongRunning(pod *v1.Pod) iter.Seq[*v1.Container] {
+	return func(yield func(*v1.Container) bool) {
+		regular := len(pod.Spec.InitContainers)
+		i := 0
+		for c := range Containers(pod) {
+			if (i >= regular || IsSidecar(c)) && !yield(c) {
+				return
+			}
+			i++
+		}
+	}
+}
+
 // AllContainers yields what Containers yields and then the ephemeral containers.
 func AllContainers(pod *v1.Pod) iter.Seq[*v1.Container] {
 	return func(yield func(*v1.Container) bool) {

@@ -47,3 +47,20 @@ func TestAPodHasNoQuotaOnExclusiveCPUs(t *testing.T) {
 	assert.False(t, podspec.NoQuota(pod, []string{"a", "b"}), "init shares the pod's CPUs")
 	assert.True(t, podspec.NoQuota(pod, []string{"init", "a", "b"}))
 }
+
+func TestLongRunningContainersAreSidecarsAndThenRegularOnes(t *testing.T) {
+	side := v1.Container{Name: "side", RestartPolicy: new(v1.ContainerRestartPolicyAlways)}
+	pod := &v1.Pod{Spec: v1.PodSpec{
+		InitContainers: []v1.Container{{Name: "init"}, side, {Name: "last"}},
+		Containers:     []v1.Container{{Name: "a"}, {Name: "b"}},
+	}}
+	var names []string
+	for c := range podspec.LongRunning(pod) {
+		names = append(names, c.Name)
+	}
+	assert.Equal(t, []string{"side", "a", "b"}, names)
+	for c := range podspec.LongRunning(pod) {
+		assert.Same(t, &pod.Spec.InitContainers[1], c)
+		break
+	}
+}

@@ -10,7 +10,7 @@ import (
 )
 
 // runtimeCalls decorates a runtime service with [calls], and records the changes that it makes in
-// announcements. RunPodSandbox, which may pull an image and wait for the network, has twice the timeout.
+// announcements. RunPodSandbox and RestorePod, which may pull an image and wait for the network, have twice the timeout.
 type runtimeCalls struct {
 	calls
 	service       internalapi.RuntimeService
@@ -95,14 +95,33 @@ func (c *runtimeCalls) UpdatePodSandboxResources(ctx context.Context, req *runti
 	})
 }
 
+// checkpointTimeout is the limit of a CheckpointPod without a deadline: the containers are paused meanwhile.
+const checkpointTimeout = 15 * time.Second
+
 func (c *runtimeCalls) CheckpointPod(ctx context.Context, req *runtimeapi.CheckpointPodRequest) error {
-	return c.do(ctx, "checkpoint_pod", forever, func(ctx context.Context) error { return c.service.CheckpointPod(ctx, req) })
+	limit := checkpointTimeout
+	if _, limited := ctx.Deadline(); limited {
+		limit = forever
+	}
+	return c.do(ctx, "checkpoint_pod", limit, func(ctx context.Context) error { return c.service.CheckpointPod(ctx, req) })
 }
 
 func (c *runtimeCalls) RestorePod(ctx context.Context, req *runtimeapi.RestorePodRequest) (*runtimeapi.RestorePodResponse, error) {
-	return call(ctx, &c.calls, "restore_pod", forever, func(ctx context.Context) (*runtimeapi.RestorePodResponse, error) {
-		return c.service.RestorePod(ctx, req)
+	answer, err := call(ctx, &c.calls, "restore_pod", 2*c.timeout, func(ctx context.Context) (*runtimeapi.RestorePodResponse, error) {
+		answer, err := c.service.RestorePod(ctx, req)
+		if err == nil {
+			err = verifyRestored(answer, req)
+		}
+		return answer, err
 	})
+	uid := types.UID(req.GetConfig().GetMetadata().GetUid())
+	c.announcements.created(uid, answer.GetPodSandboxId(), "", err)
+	if err == nil {
+		for _, of := range answer.GetRestoredContainers() {
+			c.announcements.created(uid, of.GetContainerId(), answer.GetPodSandboxId(), nil)
+		}
+	}
+	return answer, err
 }
 
 func (c *runtimeCalls) CreateContainer(ctx context.Context, sandboxID string, config *runtimeapi.ContainerConfig, sandbox *runtimeapi.PodSandboxConfig) (string, error) {

@@ -65,8 +65,8 @@ type Config struct {
 
 // CallConfig configures the calls of the CRI and the connections of streams.
 type CallConfig struct {
-	// Timeout limits calls without a time limit of their own. RunPodSandbox has
-	// twice Timeout; StopContainer and ExecSync have it in addition to the grace
+	// Timeout limits calls without a time limit of their own. RunPodSandbox and RestorePod
+	// have twice Timeout; StopContainer and ExecSync have it in addition to the grace
 	// period and the command's timeout; pulls and streams are not limited. A call
 	// that succeeds after its timeout is detected when the pod is next inspected.
 	// Zero means 2 minutes, the kubelet's default of runtimeRequestTimeout.

@@ -58,6 +58,7 @@ var (
 	_ runtime.FeatureReporter      = (*Runtime)(nil)
 	_ runtime.CgroupDriverReporter = (*Runtime)(nil)
 	_ runtime.Checkpointer         = (*Runtime)(nil)
+	_ runtime.PodCheckpointer      = (*Runtime)(nil)
 	_ runtime.ResourceUpdater      = (*Runtime)(nil)
 )
 

@@ -49,6 +49,27 @@ func verifyID(what, id string) error {
 	return nil
 }
 
+// verifyRestored returns an error unless the response has an ID for the sandbox, and one for each container of the
+// request and for no other.
+func verifyRestored(answer *runtimeapi.RestorePodResponse, req *runtimeapi.RestorePodRequest) error {
+	if err := verifyID("sandbox", answer.GetPodSandboxId()); err != nil {
+		return err
+	}
+	ids := map[string]string{}
+	for _, c := range answer.GetRestoredContainers() {
+		ids[c.GetName()] = c.GetContainerId()
+	}
+	for _, c := range req.GetContainerConfigs() {
+		if err := verifyID("container "+c.GetMetadata().GetName(), ids[c.GetMetadata().GetName()]); err != nil {
+			return err
+		}
+	}
+	if n := len(answer.GetRestoredContainers()); n != len(req.GetContainerConfigs()) {
+		return fmt.Errorf("the runtime restored %d containers instead of %d", n, len(req.GetContainerConfigs()))
+	}
+	return nil
+}
+
 var errNoMetadata = errors.New("the runtime gave no metadata")
 
 // A field is a required field of a response.

@@ -49,6 +49,8 @@ type broken struct {
 	driver     func(context.Context) (runtime.CgroupDriver, error)
 	checkpoint func(context.Context, string, string, time.Duration) error
 	update     func(context.Context, string, v1.ResourceRequirements) error
+
+	podCheckpoint func(context.Context, *v1.Pod, string) error
 }
 
 func newBroken(t *testing.T, breakIt func(b *broken, rt *runtimetest.Runtime)) *broken {
@@ -59,7 +61,7 @@ func newBroken(t *testing.T, breakIt func(b *broken, rt *runtimetest.Runtime)) *
 		watch: rt.Watch, exec: rt.Exec, stream: f.StreamExec, collect: rt.CollectGarbage,
 		check: rt.Check, attach: f.Attach, forward: f.PortForward, execURL: f.ExecURL, logPath: f.LogPath, reopenLog: f.ReopenLog,
 		stats: f.ContainerStats, podStats: f.PodStats, imageFS: f.ImageFS, features: f.Features, driver: f.CgroupDriver,
-		checkpoint: f.Checkpoint, update: f.UpdateResources,
+		checkpoint: f.Checkpoint, podCheckpoint: f.CheckpointPod, update: f.UpdateResources,
 	}
 	t.Cleanup(func() { close(b.over) })
 	breakIt(b, rt)
@@ -101,6 +103,10 @@ func (b *broken) CgroupDriver(ctx context.Context) (runtime.CgroupDriver, error)
 
 func (b *broken) Checkpoint(ctx context.Context, id, location string, timeout time.Duration) error {
 	return b.checkpoint(ctx, id, location, timeout)
+}
+
+func (b *broken) CheckpointPod(ctx context.Context, pod *v1.Pod, location string) error {
+	return b.podCheckpoint(ctx, pod, location)
 }
 
 func (b *broken) UpdateResources(ctx context.Context, id string, r v1.ResourceRequirements) error {

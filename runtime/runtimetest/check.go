@@ -78,6 +78,7 @@ var conditions = map[string]func(Suite, runtime.Runtime) bool{
 	"FeatureReporter":      has[runtime.FeatureReporter],
 	"CgroupDriverReporter": has[runtime.CgroupDriverReporter],
 	"Checkpointer":         has[runtime.Checkpointer],
+	"PodCheckpointer":      has[runtime.PodCheckpointer],
 	"ResourceUpdater":      has[runtime.ResourceUpdater],
 	"GarbageCollector":     has[runtime.GarbageCollector],
 

@@ -272,6 +272,17 @@ func (f *full) Checkpoint(ctx context.Context, id, location string, _ time.Durat
 	return os.WriteFile(location, nil, 0o600)
 }
 
+func (f *full) CheckpointPod(ctx context.Context, pod *v1.Pod, location string) error {
+	st, err := f.Runtime.PodStatus(ctx, pod.UID)
+	if err != nil {
+		return err
+	}
+	if !filepath.IsAbs(location) || len(st.Containers) == 0 {
+		return fmt.Errorf("%q is not an absolute path, or pod %s has no containers", location, pod.Name)
+	}
+	return os.WriteFile(filepath.Join(location, "processes"), nil, 0o600)
+}
+
 func (f *full) UpdateResources(ctx context.Context, id string, _ v1.ResourceRequirements) error {
 	_, _, err := f.find(ctx, id)
 	return err

@@ -14,8 +14,8 @@ import (
 )
 
 // featureRequirements are the requirements of [runtime.FeatureReporter],
-// [runtime.CgroupDriverReporter], [runtime.Checkpointer] and
-// [runtime.ResourceUpdater].
+// [runtime.CgroupDriverReporter], [runtime.Checkpointer],
+// [runtime.PodCheckpointer] and [runtime.ResourceUpdater].
 var featureRequirements = []requirement{
 	{
 		name:     "FeaturesAreReported",
@@ -87,6 +87,51 @@ var featureRequirements = []requirement{
 			}
 			if got := t.look(pod.UID); format(got) != format(want) {
 				t.Errorf("the pod was\n%s\nand after the rejected checkpoints it is\n%s", describe(want), describe(got))
+			}
+		},
+	},
+	{
+		name:     "PodCheckpointKeepsContainersRunning",
+		text:     "CheckpointPod writes to an empty directory, and the containers continue; for a path that is not absolute and for a pod without containers it returns an error and writes nothing.",
+		contract: "PodCheckpointer.CheckpointPod",
+		cause:    "the containers are stopped, or the location is used before the request is checked",
+		needs:    []string{"PodCheckpointer"},
+		check: func(t *checkT) {
+			pod := t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))
+			want := t.up(pod)
+			rt := as[runtime.PodCheckpointer](t)
+			location := t.TempDir()
+			files := func() int {
+				list, err := os.ReadDir(location)
+				if err != nil {
+					t.Fatalf("the directory of the checkpoint: %v", err)
+				}
+				return len(list)
+			}
+			for _, refused := range []struct {
+				what, location string
+				pod            *v1.Pod
+			}{
+				{"a pod without containers", location, t.pod(v1.RestartPolicyAlways, named("long", t.suite.Containers.Long))},
+				{"a pod, to a relative path,", filepath.Base(location), pod},
+				{"a pod, to no path,", "", pod},
+			} {
+				err := t.calm("CheckpointPod", func() error { return rt.CheckpointPod(t.Context(), refused.pod, refused.location) })
+				if err == nil {
+					t.Errorf("CheckpointPod of %s returned no error", refused.what)
+				}
+			}
+			if files() > 0 {
+				t.Errorf("a checkpoint that failed was written")
+			}
+			if err := rt.CheckpointPod(t.Context(), pod, location); err != nil {
+				t.unlessUnsupported(err)
+				t.Errorf("CheckpointPod: %v", err)
+			} else if files() == 0 {
+				t.Errorf("CheckpointPod wrote nothing")
+			}
+			if got := t.look(pod.UID); format(got) != format(want) {
+				t.Errorf("the pod was\n%s\nand after its checkpoint it is\n%s", describe(want), describe(got))
 			}
 		},
 	},

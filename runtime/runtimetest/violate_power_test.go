@@ -168,6 +168,15 @@ var powerViolations = map[string]func(b *broken, rt *runtimetest.Runtime){
 			return b.full.Checkpoint(ctx, id, location, 0)
 		}
 	},
+	"PodCheckpointKeepsContainersRunning": func(b *broken, rt *runtimetest.Runtime) {
+		b.podCheckpoint = func(ctx context.Context, pod *v1.Pod, location string) error {
+			err := b.full.CheckpointPod(ctx, pod, location)
+			if err == nil {
+				err = rt.Exit(pod.UID, pod.Spec.Containers[0].Name, 0)
+			}
+			return err
+		}
+	},
 	"ResourcesAreUpdatedInPlace": func(b *broken, rt *runtimetest.Runtime) {
 		b.update = func(ctx context.Context, id string, _ v1.ResourceRequirements) error {
 			c, uid, err := b.full.find(ctx, id)

@@ -113,7 +113,7 @@ func over(t *testing.T, fake *fakecri.Runtime, cfg cri.Config) *engine {
 
 func newFakeOf(t *testing.T) *fakecri.Runtime {
 	t.Helper()
-	fake, err := fakecri.New(fakecri.Config{Behaviors: fake.Behaviors{Images: cast()}, WriteLogs: true})
+	fake, err := fakecri.New(fakecri.Config{Behaviors: fake.Behaviors{Images: cast()}, WriteLogs: true, PodCheckpoints: true})
 	require.NoError(t, err)
 	return fake
 }
