@@ -28,13 +28,18 @@ func Compute(in Input) Plan {
 	}}
 	newest := inspectSandbox(in.Pod, in.Status)
 	newest.attempt = max(newest.attempt, in.History.SandboxAttempts)
+	restore := c.mustRestore()
+	if restore && !newest.changed {
+		newest.reason = c.restoreProblem(newest.id)
+		newest.changed = newest.reason != ""
+	}
 	switch {
 	case in.Pod.DeletionTimestamp != nil:
 		c.whileDeleted(newest)
 	case c.restartAll(newest):
 		// nothing else is planned
 	case newest.changed:
-		c.inNewSandbox(newest)
+		c.inNewSandbox(newest, restore)
 	default:
 		c.inSandbox(newest.id)
 	}

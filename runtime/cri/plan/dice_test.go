@@ -167,6 +167,9 @@ func randomModel(t testing.TB, d *dice) *model {
 		}
 	}
 	s.ignore = d.n(8) == 1
+	if d.n(4) == 1 {
+		s.restore = "/checkpoint"
+	}
 	return s
 }
 

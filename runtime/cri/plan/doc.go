@@ -31,6 +31,13 @@
 // container has exited, starts the one after it. The status must be observed after the last
 // plan was carried out.
 //
+// With Input.RestoreFrom, a new pod continues the processes of a checkpoint (KEP-5823, alpha): Plan.Restore replaces the
+// creation of the sandbox and of the containers, which are then started. The regular init containers of the pod have
+// succeeded before the checkpoint and do not run. Until all containers have been started in one sandbox, later plans
+// continue with the instances that were restored, or restore all of them in another sandbox if one is missing or failed
+// to start. After that, nothing distinguishes the pod from others: a container that exits is created from its spec
+// according to its restart policy, and so is the pod, with its init containers, if its sandbox is lost.
+//
 // The spec of the pod must have the allocated resources, and
 // [runtime.ContainerStatus].Resources those that the instance was last given.
 //
@@ -56,6 +63,8 @@
 //   - Instances of containers that the spec does not have are ignored.
 //   - Resources are compared in the kernel's units: amounts with the same shares and quota are
 //     equal. The caller orders decreases and increases (rule al-16).
+//   - A checkpoint is used once, and not for a pod of which a regular container has terminated: that one would run
+//     twice.
 //   - A container that was stopped to be started again, and whose start is in back-off or has
 //     failed, is restarted by later plans whatever its exit code is, if the caller stores
 //     Plan.Replaced. The kubelet lets the exit code decide, so that such a container completes if

@@ -53,6 +53,39 @@ func ExampleCompute() {
 	// start container log, restart 3: it exited with 1, restart policy Always; not before 2026-01-01T12:00:20Z (back-off 20s)
 }
 
+// A pod is restored from a checkpoint, in which its init container had succeeded. The start of one of its containers is
+// interrupted, and continued by the next plan.
+func ExampleCompute_restore() {
+	pod := &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "shop", Namespace: "default", UID: "u1"},
+		Spec: v1.PodSpec{
+			InitContainers: []v1.Container{{Name: "setup", Image: "busybox"}},
+			Containers:     []v1.Container{{Name: "web", Image: "nginx"}, {Name: "cache", Image: "redis"}},
+		},
+	}
+	in := plan.Input{Pod: pod, RestoreFrom: "/var/lib/kubelet/pod-checkpoints/checkpoint-1"}
+	fmt.Println(plan.Compute(in))
+
+	in.Status = &runtime.PodStatus{
+		UID:       "u1",
+		Sandboxes: []runtime.SandboxStatus{{ID: "box", State: runtime.SandboxReady}},
+		Containers: []runtime.ContainerStatus{{
+			ID: "cri://b", Name: "cache", SandboxID: "box", State: runtime.ContainerCreated, Hash: plan.Hash(&pod.Spec.Containers[1]),
+		}, {
+			ID: "cri://a", Name: "web", SandboxID: "box", State: runtime.ContainerRunning, Hash: plan.Hash(&pod.Spec.Containers[0]),
+		}},
+	}
+	fmt.Println()
+	fmt.Println(plan.Compute(in))
+
+	// Output:
+	// restore a sandbox and its containers from /var/lib/kubelet/pod-checkpoints/checkpoint-1, attempt 0
+	// start container web: its process continues from the checkpoint
+	// start container cache: its process continues from the checkpoint
+	//
+	// resume container cache: it was created and never started
+}
+
 // The sidecar has started, web fails its liveness probe, and the memory limit of cache
 // is raised in place.
 func ExampleCompute_probesAndResize() {

@@ -32,6 +32,7 @@ func checkPlan(t testing.TB, s *model) plan.Plan {
 	checkJSON(t, p)
 	checkRemovals(t, s, p)
 	checkResizes(t, s, p)
+	checkRestore(t, s, p)
 
 	stopped := make(map[string]bool)
 	for _, k := range p.Kill {
@@ -145,6 +146,31 @@ func checkRemovals(t testing.TB, s *model, p plan.Plan) {
 		}
 		require.Equal(t, p.Remove[n:], cut.plan().Remove)
 	}
+}
+
+// checkRestore checks that a plan restores only what was never complete, and all of it.
+func checkRestore(t testing.TB, s *model, p plan.Plan) {
+	t.Helper()
+	if p.Restore == "" {
+		for _, st := range p.Start {
+			require.NotEqual(t, plan.StartRestored, st.Reason)
+		}
+		return
+	}
+	require.Equal(t, s.restore, p.Restore)
+	require.True(t, p.CreateSandbox)
+	require.Empty(t, p.Waits)
+	var names, begun []string
+	for c := range podspec.LongRunning(s.pod) {
+		names = append(names, c.Name)
+	}
+	for _, st := range p.Start {
+		require.Equal(t, plan.StartRestored, st.Reason)
+		require.Empty(t, st.Resume)
+		require.False(t, st.InBackoff())
+		begun = append(begun, st.Name)
+	}
+	require.Equal(t, names, begun)
 }
 
 // checkResizes checks that only running containers that are kept are resized, and only
@@ -284,6 +310,9 @@ func checkOrder(t testing.TB, s *model, p plan.Plan) {
 		}
 		return nil
 	}
+	if p.Restore != "" || slices.Contains(s.restored, p.SandboxID) {
+		return // the init containers succeeded before the checkpoint
+	}
 	for _, st := range p.Start {
 		if st.Kind == plan.Ephemeral || inSandbox(st.Name) != nil {
 			continue
@@ -311,6 +340,9 @@ func live(t testing.TB, d *dice, steps int) {
 	s := randomPod(t, d)
 	s.ignore, s.passed = d.n(4) == 1, make(map[string]bool)
 	over := false
+	if d.n(4) == 1 {
+		s.restore = "/checkpoint"
+	}
 	for range steps {
 		s.randomProbes(d)
 		for _, inst := range s.status.Containers {
@@ -323,10 +355,15 @@ func live(t testing.TB, d *dice, steps int) {
 		if over {
 			require.False(t, p.CreateSandbox || len(p.Start)+len(p.Remove)+len(p.Resize) > 0, "a finished pod is never restarted\n%s", p)
 		}
-		s.apply(p)
+		if s.restore != "" && len(p.Start) > 0 {
+			s.applyStarts(p, d.n(len(p.Start)+1))
+		} else {
+			s.apply(p)
+		}
 		s.checkCopies(t)
 		if len(p.Remove) > 0 {
 			clear(s.passed) // rt-143
+			s.restored = nil
 		}
 		s.now = s.now.Add(time.Duration(d.n(30)) * time.Second)
 		for i := range s.status.Containers {

@@ -43,6 +43,12 @@ func TestAPlanCanBeMarshaled(t *testing.T) {
 		}]
 	}`, string(text))
 
+	text, err = json.Marshal(newModel(t, "container web\nrestore /c").plan())
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"createSandbox": true, "restore": "/c", "start": [{
+		"kind": "regular", "name": "web", "reason": "Restored", "why": "its process continues from the checkpoint", "restartCount": 0, "noStatus": true
+	}]}`, string(text))
+
 	text, err = json.Marshal(plan.Plan{})
 	require.NoError(t, err)
 	assert.Equal(t, "{}", string(text))

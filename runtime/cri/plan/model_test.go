@@ -29,8 +29,9 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 //	init setup policy=Always image=nginx:1 rule=Restart:In:3,4
 //	container web startup liveness=15 cpu=100m/200m memory=64Mi/128Mi onresize=memory
 //	ephemeral debug
+//	restore /checkpoint
 //	sandbox s0 attempt=0 notready noip hostnetwork
-//	has web#0 in=s0 exited=1 reason=OOMKilled made=nginx:0 ran=10..20 id=x nohash
+//	has web#0 in=s0 exited=1 reason=OOMKilled made=nginx:0 ran=10..20 id=x nohash unstarted
 //	has web#1 running live started cpu=50m/200m memory=64Mi/128Mi
 //	probed
 //
@@ -47,11 +48,14 @@ type model struct {
 	counts  map[string]int32
 	ended   map[string]*runtime.ContainerStatus
 	ignore  bool
+	restore string // the checkpoint of which the restore is not complete
 	backoff *plan.Backoff
 	now     time.Time
 	clean   bool            // instances exit with 0 when they are stopped, else with 137
 	created int             // IDs given out
 	passed  map[string]bool // containers that have started up, by name and sandbox
+
+	restored []string // IDs of sandboxes
 }
 
 func newModel(t testing.TB, text string) *model {
@@ -126,6 +130,8 @@ func (s *model) add(words []string) error {
 		s.status.Sandboxes = slices.Insert(s.status.Sandboxes, 0, sb)
 	case "probed":
 		s.probed()
+	case "restore":
+		s.restore = words[1]
 	case "record":
 		// restart counts of removed containers
 		s.counts = make(map[string]int32)
@@ -279,6 +285,8 @@ func (s *model) addInstance(name string, opts map[string]string) error {
 			inst.Hash = plan.Hash(&v1.Container{Name: name, Image: v})
 		case "nohash":
 			inst.Hash = 0
+		case "unstarted":
+			inst.StartedAt = time.Time{}
 		case "ran":
 			var from, to int
 			if _, err := fmt.Sscanf(v, "%d..%d", &from, &to); err != nil {
@@ -322,7 +330,7 @@ func (s *model) spec(name string) *v1.Container {
 func (s *model) input() plan.Input {
 	return plan.Input{
 		Pod: s.pod, Status: s.status, Probes: s.probes, Backoff: s.backoff, History: plan.History{RestartCounts: s.counts, Exits: s.ended},
-		IgnoreRestartAll: s.ignore, Now: s.now,
+		RestoreFrom: s.restore, IgnoreRestartAll: s.ignore, Now: s.now,
 	}
 }
 
@@ -338,7 +346,10 @@ func computeChecked(t testing.TB, in plan.Input) plan.Plan {
 
 // apply executes a plan as a runtime without faults does. Starts in back-off are
 // skipped.
-func (s *model) apply(p plan.Plan) {
+func (s *model) apply(p plan.Plan) { s.applyStarts(p, len(p.Start)) }
+
+// applyStarts is apply, but is interrupted after a number of starts.
+func (s *model) applyStarts(p plan.Plan, starts int) {
 	for _, r := range p.Replaced {
 		s.instance(r.ID).Replaced = true
 	}
@@ -371,24 +382,38 @@ func (s *model) apply(p plan.Plan) {
 		}
 		s.status.Sandboxes = slices.Insert(s.status.Sandboxes, 0, sb)
 	}
-	for _, st := range p.Start {
+	create := func(st plan.Start) string {
+		s.created++
+		id := fmt.Sprintf("%s-%d.%d", st.Name, st.RestartCount, s.created)
+		// Into a new list: the plan points into the old one.
+		s.status.Containers = slices.Insert(slices.Clip(s.status.Containers), 0, runtime.ContainerStatus{
+			ID: id, Name: st.Name, SandboxID: sandbox, State: runtime.ContainerCreated, RestartCount: st.RestartCount,
+			Hash: plan.Hash(st.Container), CreatedAt: s.now, Resources: st.Container.Resources.DeepCopy(),
+		})
+		s.backoff.Started(s.pod, st, s.now)
+		return id
+	}
+	list := slices.Clone(p.Start)
+	if p.Restore != "" {
+		s.restored = append(s.restored, sandbox)
+		for i := range list {
+			list[i].Resume = create(list[i])
+		}
+	}
+	for i, st := range list {
+		if i == starts {
+			return
+		}
 		if st.InBackoff() {
 			continue
 		}
-		if st.Resume != "" {
-			inst := s.instance(st.Resume)
-			inst.State, inst.StartedAt = runtime.ContainerRunning, s.now
-			continue
+		if st.Resume == "" {
+			st.Resume = create(st)
 		}
-		s.created++
-		// Into a new list: the plan points into the old one.
-		s.status.Containers = slices.Insert(slices.Clip(s.status.Containers), 0, runtime.ContainerStatus{
-			ID: fmt.Sprintf("%s-%d.%d", st.Name, st.RestartCount, s.created), Name: st.Name, SandboxID: sandbox,
-			State: runtime.ContainerRunning, RestartCount: st.RestartCount, Hash: plan.Hash(st.Container),
-			CreatedAt: s.now, StartedAt: s.now, Resources: st.Container.Resources.DeepCopy(),
-		})
-		s.backoff.Started(s.pod, st, s.now)
+		inst := s.instance(st.Resume)
+		inst.State, inst.StartedAt = runtime.ContainerRunning, s.now
 	}
+	s.restore = ""
 }
 
 func (s *model) instance(id string) *runtime.ContainerStatus {
@@ -466,7 +491,10 @@ func brief(p plan.Plan) string {
 		}
 		say("%s %s", how, r.ID)
 	}
-	if p.CreateSandbox {
+	switch {
+	case p.Restore != "":
+		say("restore %d from %s", p.Attempt, p.Restore)
+	case p.CreateSandbox:
 		say("sandbox %d", p.Attempt)
 	}
 	for _, s := range p.Start {

@@ -31,6 +31,11 @@ type Input struct {
 	// checkpoint.
 	History History
 
+	// RestoreFrom is the directory of the checkpoint from which the pod is restored, instead of being created from its
+	// spec; "" if none. It is for a pod that never had a sandbox. The caller must pass it, also to later plans, until a
+	// plan with it was carried out without a failure, and must not pass it after that: a checkpoint is used once.
+	RestoreFrom string
+
 	// IgnoreRestartAll ignores rules with the action RestartAllContainers, as if the
 	// feature RestartAllContainersOnContainerExits were disabled. Package status has no
 	// such option: pass it pods without these rules.
@@ -76,7 +81,7 @@ type History struct {
 
 // A Plan contains the next operations towards the desired pod, in the order in which
 // they must be carried out: stop the pod or the instances in Kill, remove those in
-// Remove, create the sandbox, start the ephemeral and init containers in Start, carry
+// Remove, create or restore the sandbox, start the ephemeral and init containers in Start, carry
 // out Resize, start the regular containers. The zero value contains no operation.
 //
 // Its pointers point into the Input. Its JSON form omits them: specs and statuses are
@@ -93,6 +98,11 @@ type Plan struct {
 	// CreateSandbox means to create a sandbox with this Attempt.
 	CreateSandbox bool   `json:"createSandbox,omitzero"`
 	Attempt       uint32 `json:"attempt,omitzero"`
+
+	// Restore is the directory of the checkpoint from which that sandbox is restored, with a created instance of each
+	// container in Start, which are all regular containers and sidecars; they are then started, and none after one that
+	// fails to start. "" if the sandbox is created empty.
+	Restore string `json:"restore,omitzero"`
 
 	// SandboxID is the sandbox in which containers are started; "" if it does not
 	// exist yet.
@@ -190,8 +200,8 @@ type Start struct {
 	Reason string `json:"reason"`
 	Why    string `json:"why"`
 
-	// RestartCount is the restart count of the instance to create: one more than the
-	// highest of all instances in all sandboxes and in History.
+	// RestartCount is the restart count of the instance to create or restore: one more
+	// than the highest of all instances in all sandboxes and in History.
 	RestartCount int32 `json:"restartCount"`
 
 	// NoStatus reports whether the runtime has no instance of the container.
@@ -229,6 +239,7 @@ const (
 	StartLivenessProbe     = "LivenessProbe"     // the same, because its liveness probe failed
 	StartStartupProbe      = "StartupProbe"      // the same, because its startup probe failed
 	StartResize            = "Resize"            // the same, because its resources changed
+	StartRestored          = "Restored"          // its process continues from the checkpoint Plan.Restore
 )
 
 // Empty reports whether the plan contains no operation. A plan whose starts are all

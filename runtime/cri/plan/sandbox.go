@@ -43,26 +43,28 @@ func inspectSandbox(pod *v1.Pod, status *runtime.PodStatus) sandbox {
 }
 
 // inNewSandbox plans a pod without a usable sandbox: the pod is stopped, and restarted in a
-// new sandbox if it has not terminated (rules rt-39 to rt-44).
-func (c *computation) inNewSandbox(s sandbox) {
+// new sandbox, or restored, if it has not terminated (rules rt-39 to rt-44).
+func (c *computation) inNewSandbox(s sandbox, restore bool) {
 	c.plan.Changed = s.reason
 	if !c.outcome.NeedsSandbox(c.Status) {
 		c.killPod(KillSandboxChanged)
 		return
 	}
-	for i := range c.Pod.Spec.Containers {
-		ct := &c.Pod.Spec.Containers[i]
-		h := c.historyOf(ct)
-		if sp := c.regular(ct, h); sp.reason != "" {
-			c.start(Regular, ct, h, sp)
-		}
-	}
-	if len(c.Pod.Spec.InitContainers) > 0 {
-		ct := &c.Pod.Spec.InitContainers[0]
-		h := c.historyOf(ct)
-		c.plan.Start = nil
-		c.start(Init, ct, h, step{reason: fresh(h)})
+	switch inits := c.Pod.Spec.InitContainers; {
+	case restore:
+		c.restore()
+	case len(inits) > 0:
+		h := c.historyOf(&inits[0])
+		c.start(Init, &inits[0], h, step{reason: fresh(h)})
 		c.plan.Waits = waitsForInit
+	default:
+		for i := range c.Pod.Spec.Containers {
+			ct := &c.Pod.Spec.Containers[i]
+			h := c.historyOf(ct)
+			if sp := c.regular(ct, h); sp.reason != "" {
+				c.start(Regular, ct, h, sp)
+			}
+		}
 	}
 	c.plan.CreateSandbox = true
 	c.plan.Attempt = s.attempt

@@ -25,7 +25,10 @@ func (p Plan) String() string {
 	for _, r := range p.Remove {
 		printf("%s", r)
 	}
-	if p.CreateSandbox {
+	switch {
+	case p.Restore != "":
+		printf("restore a sandbox and its containers from %s, attempt %d", p.Restore, p.Attempt)
+	case p.CreateSandbox:
 		printf("create a sandbox, attempt %d", p.Attempt)
 	}
 	for i := range p.Start {
@@ -148,6 +151,8 @@ func (c *computation) startText(s *Start, h history) string {
 		return "its new resources require a restart"
 	case StartUnknownState:
 		return "its state is unknown"
+	case StartRestored:
+		return "its process continues from the checkpoint"
 	case StartExited:
 		policy := fmt.Sprintf("restart policy %s", podspec.RestartPolicy(c.Pod, s.Container))
 		if len(s.Container.RestartPolicyRules) > 0 {
