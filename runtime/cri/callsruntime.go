@@ -10,7 +10,8 @@ import (
 )
 
 // runtimeCalls decorates a runtime service with [calls], and records the changes that it makes in
-// announcements. RunPodSandbox and RestorePod, which may pull an image and wait for the network, have twice the timeout.
+// announcements. RunPodSandbox and RestorePod, which may pull an image and wait for the network, have twice the
+// timeout.
 type runtimeCalls struct {
 	calls
 	service       internalapi.RuntimeService

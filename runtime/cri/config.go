@@ -188,6 +188,13 @@ type Providers struct {
 	// Cgroups has the cgroups of pods; cm.Manager implements it. If nil, the runtime
 	// chooses them, and they have no limits.
 	Cgroups Cgroups
+
+	// RestoreFrom returns the directory, an absolute path, of the checkpoint from which the containers of a new pod are
+	// restored (KEP-5823, alpha); "" if the pod is created from its spec. It is called by SyncPod until a restore has
+	// begun, and must ensure that the checkpoint is of a pod with the same spec. Its error, for example that the
+	// checkpoint is not complete yet, is the message of an event; the pod remains Pending and the next sync calls it
+	// again. If nil, no pod is restored.
+	RestoreFrom func(pod *v1.Pod) (dir string, err error)
 }
 
 // Volumes has what containers need of volumes in addition to their paths.

@@ -122,7 +122,11 @@ func (s *podSync) containerConfig(ctx context.Context, c *v1.Container, restartC
 	if inst.BlockDevices, err = s.devicesOf(c); err != nil {
 		return nil, err
 	}
-	if podconfig.NeedsHostsFile(s.pod, c, s.ips) {
+	ips := s.ips
+	if s.unaddressed {
+		ips = unknownIPs
+	}
+	if podconfig.NeedsHostsFile(s.pod, c, ips) {
 		if inst.HostsFile, err = s.r.writeHosts(s.pod, s.ips); err != nil {
 			return nil, err
 		}

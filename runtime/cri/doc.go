@@ -49,6 +49,11 @@
 //     lost, its content is derived from the runtime as far as possible. It survives the
 //     agent at any time; a power failure can lose the last minute of it, unless it has
 //     exits of removed containers, which cannot be derived and are synced to the disk.
+//   - A pod is restored from a checkpoint (Providers.RestoreFrom) with one call in place of those that create
+//     its sandbox and containers; its init containers do not run, and its postStart hooks do. If a restored
+//     container cannot be started, the sandbox is removed without grace periods, and the pod is restored again.
+//     A later agent continues a restore, even if the checkpoint has been removed. Once all containers have been
+//     started, the checkpoint is not used again.
 //   - Not more pods are started at a time than the runtime can start without delaying
 //     them (CallConfig.Starts). A call that hangs delays the starts of other pods by
 //     seconds at most, and those of pods in the host network not at all.

@@ -46,7 +46,7 @@ type fakeCRI struct {
 func newFake() *fakeCRI {
 	f := &fakeCRI{graces: map[string][]int64{}, runs: map[string]int{}, atOnce: map[string]int{}}
 	mem, err := fakecri.New(fakecri.Config{
-		Name: "fake", Handlers: []string{"able", "kata"}, Faults: f.fault, Observe: f.changed,
+		Name: "fake", Handlers: []string{"able", "kata"}, Faults: f.fault, Observe: f.changed, PodCheckpoints: true,
 		Behaviors: fake.Behaviors{Images: map[string]fake.Behavior{"*": {Exec: f.answer}}},
 	})
 	must(err)
@@ -81,7 +81,7 @@ func (f *fakeCRI) fault(c fake.Call) fake.Fault {
 		defer f.mu.Unlock()
 		f.reads = append(f.reads, c.Method)
 		return fake.Fault{}
-	case "RunPodSandbox":
+	case "RunPodSandbox", "RestorePod":
 		name = string(c.Pod)
 	case "StopPodSandbox", "RemovePodSandbox":
 		name = f.podOf(c.ID)

@@ -66,6 +66,9 @@ type podCheckpoint struct {
 	// variables, which messages of the runtime about a failed start repeat.
 	Expanded map[string]bool `json:"expanded,omitempty"`
 
+	// Restore is the directory of the checkpoint from which the pod is being restored, "" if it is not.
+	Restore string `json:"restore,omitempty"`
+
 	// Pod is the pod-level resources that were last set, empty if the spec has none; nil if unknown.
 	Pod *v1.ResourceRequirements `json:"pod,omitempty"`
 }
@@ -101,11 +104,11 @@ func (rec *podCheckpoint) exitStatuses() map[string]*runtime.ContainerStatus {
 	return all
 }
 
-// mustSync reports whether the record must survive a power failure: only it has the exits of
-// removed instances, and why instances were stopped. The rest is about instances that
+// mustSync reports whether the record must survive a power failure: only it has the exits of removed instances,
+// why instances were stopped, and whether a checkpoint is still to be used. The rest is about instances that
 // have not survived, or is derived from the runtime and the log directory.
 func (rec *podCheckpoint) mustSync() bool {
-	return len(rec.Exits)+len(rec.Terminated)+len(rec.Replaced) > 0
+	return len(rec.Exits)+len(rec.Terminated)+len(rec.Replaced)+len(rec.Restore) > 0
 }
 
 const checkpointFile = "runtime.json"
@@ -140,7 +143,7 @@ func (j *checkpoints) get(uid types.UID) *podCheckpoint {
 func (j *checkpoints) update(pod *v1.Pod, change func(rec *podCheckpoint)) {
 	old := j.get(pod.UID)
 	rec := &podCheckpoint{
-		Attempts: old.Attempts, Pod: old.Pod,
+		Attempts: old.Attempts, Pod: old.Pod, Restore: old.Restore,
 		Restarts: cloned(old.Restarts), PendingPostStart: cloned(old.PendingPostStart), Actuated: cloned(old.Actuated),
 		Exits: cloned(old.Exits), Terminated: cloned(old.Terminated), First: cloned(old.First), Replaced: cloned(old.Replaced),
 		Expanded: maps.Clone(old.Expanded),

@@ -29,7 +29,7 @@ func (s *podSync) sandboxConfig(ctx context.Context, attempt uint32) (*runtimeap
 	return config, in.Handler.Name, dns, err
 }
 
-// createSandbox creates the pod's sandbox and returns its ID.
+// createSandbox creates or restores the pod's sandbox and returns its ID.
 func (s *podSync) createSandbox(ctx context.Context, p plan.Plan) (id string, err error) {
 	config, handler, dns, err := s.sandboxConfig(ctx, p.Attempt)
 	if err != nil {
@@ -43,7 +43,14 @@ func (s *podSync) createSandbox(ctx context.Context, p plan.Plan) (id string, er
 		return "", err
 	}
 	s.config = config
-	if s.r.cfg.Pulls.Ahead {
+	run := func(ctx context.Context) (string, error) { return s.r.cfg.Runtime.RunPodSandbox(ctx, config, handler) }
+	if p.Restore != "" {
+		req, err := s.restoreRequest(ctx, p, handler)
+		if err != nil {
+			return "", err
+		}
+		run = func(ctx context.Context) (string, error) { return s.restorePod(ctx, req) }
+	} else if s.r.cfg.Pulls.Ahead {
 		s.pullAhead(ctx, p.Start)
 	}
 	kind := runSandbox
@@ -55,8 +62,11 @@ func (s *podSync) createSandbox(ctx context.Context, p plan.Plan) (id string, er
 		return "", err
 	}
 	patient, done := finishContext(ctx)
-	id, err = s.r.cfg.Runtime.RunPodSandbox(s.r.quiet(patient), config, handler)
+	id, err = run(s.r.quiet(patient))
 	done()
+	if p.Restore != "" {
+		turn.end(errNotMade) // its duration depends on the size of the checkpoint
+	}
 	turn.end(err)
 	if err != nil && ctx.Err() == nil {
 		if id := s.findSandbox(ctx, p.Attempt); id != "" {
@@ -70,12 +80,13 @@ func (s *podSync) createSandbox(ctx context.Context, p plan.Plan) (id string, er
 // findSandbox returns the ID of the pod's sandbox with the attempt if it is ready: the
 // response of the call that created it was lost.
 func (s *podSync) findSandbox(ctx context.Context, attempt uint32) string {
-	sandboxes, _, err := s.r.list(ctx, s.pod.UID)
+	sandboxes, containers, err := s.r.list(ctx, s.pod.UID)
 	if err != nil {
 		return "" // the next sync lists again
 	}
 	for _, sb := range sandboxes {
 		if sb.Metadata.Attempt == attempt && sb.State == runtimeapi.PodSandboxState_SANDBOX_READY {
+			s.foundRestored(sb.Id, containers)
 			return sb.Id
 		}
 	}

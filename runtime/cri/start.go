@@ -75,6 +75,7 @@ func (s *podSync) startContainer(ctx context.Context, st *plan.Start) error {
 	s.trace.begin("StartContainer", st.Name)
 	if m := s.r.cfg.Providers.Managers; m != nil {
 		if err := m.PreStart(ctx, s.pod, st.Container, s.r.id(inst.id)); err != nil {
+			s.unstarted = notStarted
 			return s.startFailed(ctx, st.Container, "PreStartHookError", "Internal PreStartContainer hook failed: ", err)
 		}
 	}
@@ -137,13 +138,8 @@ type renamedError struct {
 func (e *renamedError) Error() string { return e.text }
 func (e *renamedError) Unwrap() error { return e.err }
 
-// create creates the instance, or returns an existing one.
-//
-// A call whose response was lost may have taken effect after the status was observed. So
-// the containers are listed before the creation, and again if it failed: after a timeout
-// the container may exist, and a reserved name means that it does. A new sandbox is
-// empty.
-func (s *podSync) create(ctx context.Context, st *plan.Start) (*instance, error) {
+// configure pulls the image of a container, and returns the configuration of its new instance.
+func (s *podSync) configure(ctx context.Context, st *plan.Start) (*runtimeapi.ContainerConfig, error) {
 	c := st.Container
 	s.trace.begin("EnsureImage", c.Name)
 	image, user, err := s.ensure(ctx, c)
@@ -166,6 +162,21 @@ func (s *podSync) create(ctx context.Context, st *plan.Start) (*instance, error)
 			return nil, s.startFailed(ctx, c, "PreCreateHookError", "Internal PreCreateContainer hook failed: ", err)
 		}
 		podconfig.AddIDMappings(config) // for the mounts that Managers added
+	}
+	return config, nil
+}
+
+// create creates the instance, or returns an existing one.
+//
+// A call whose response was lost may have taken effect after the status was observed. So
+// the containers are listed before the creation, and again if it failed: after a timeout
+// the container may exist, and a reserved name means that it does. A new sandbox is
+// empty.
+func (s *podSync) create(ctx context.Context, st *plan.Start) (*instance, error) {
+	c := st.Container
+	config, err := s.configure(ctx, st)
+	if err != nil {
+		return nil, err
 	}
 	turn, err := s.awaitTurn(ctx, createContainer, "CreateContainer", c.Name)
 	if err != nil {
@@ -281,7 +292,7 @@ func (s *podSync) findInstance(ctx context.Context, c *v1.Container) (*instance,
 }
 
 // run starts a created instance. If the call fails, the status of the instance decides: it
-// may be running (kubernetes/kubernetes#139670).
+// may be running (kubernetes/kubernetes#139670). It sets unstarted.
 func (s *podSync) run(ctx context.Context, container, id string) error {
 	turn, err := s.awaitTurn(ctx, startContainer, "StartContainer", container)
 	if err != nil {
@@ -294,9 +305,15 @@ func (s *podSync) run(ctx context.Context, container, id string) error {
 	if err == nil {
 		return nil
 	}
-	if st, statusErr := s.r.containerStatus(ctx, id); statusErr == nil && st.StartedAt > 0 &&
-		st.State == runtimeapi.ContainerState_CONTAINER_RUNNING {
-		return nil
+	s.unstarted = maybeStarted
+	if st, statusErr := s.r.containerStatus(ctx, id); statusErr == nil {
+		switch {
+		case st.StartedAt == 0:
+			s.unstarted = notStarted
+		case st.State == runtimeapi.ContainerState_CONTAINER_RUNNING:
+			s.unstarted = 0
+			return nil
+		}
 	}
 	return err
 }

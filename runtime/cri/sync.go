@@ -31,6 +31,11 @@ type podSync struct {
 	trace    Trace
 	prefetch prefetch
 
+	starts      []plan.Start
+	unstarted   unstarted           // by the last start
+	unaddressed bool                // containers are configured before their sandbox exists
+	restored    map[string]instance // created instances by name, after a restore
+
 	env map[string]*podenv.Env // of the container that was configured last, by name
 
 	imageVolumes map[string]images.Result // by name
@@ -65,13 +70,18 @@ func (r *Runtime) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime
 	s.trace = Trace{Pod: req.Pod, Begin: begun}
 	s.trace.Spans = append(s.trace.Spans, Span{Step: "Plan", Begin: begun})
 	defer s.endTrace()
+	checkpoint, err := r.restoreFrom(req.Pod, rec, status)
+	if err != nil {
+		s.noCheckpoint(joinContextErr(ctx, err))
+		return s.result, s.result.Err()
+	}
 	p := plan.Compute(plan.Input{
 		Pod: req.Pod, Status: status, Probes: req.Probes, Backoff: r.backoff,
 		History: plan.History{
 			RestartCounts: rec.Restarts, FirstRestartCounts: rec.First, Exits: rec.exitStatuses(), Terminated: rec.Terminated,
 			SandboxAttempts: rec.Attempts, PodResources: rec.Pod,
 		},
-		IgnoreRestartAll: r.cfg.Containers.IgnoreRestartAll, Now: time.Now(),
+		RestoreFrom: checkpoint, IgnoreRestartAll: r.cfg.Containers.IgnoreRestartAll, Now: time.Now(),
 	})
 	if !p.Empty() {
 		r.log.Debug("Computed plan", "pod", req.Pod.Namespace+"/"+req.Pod.Name, "podUID", req.Pod.UID, "steps", p.String())
@@ -103,7 +113,11 @@ func (s *podSync) endTrace() {
 // execute carries out the plan. It stops at the first failure after which further
 // operations would be wrong.
 func (s *podSync) execute(ctx context.Context, p plan.Plan) {
+	s.starts = p.Start
 	s.checkpointReplaced(p.Replaced)
+	if p.Restore == "" {
+		s.checkpointRestore("")
+	}
 	switch {
 	case p.KillPod:
 		if p.CreateSandbox && p.Changed != "" {
@@ -129,7 +143,10 @@ func (s *podSync) execute(ctx context.Context, p plan.Plan) {
 		}
 	}
 	s.resize(ctx, p)
-	s.startAll(ctx, p.Start)
+	s.startAll(ctx, p.Restore != "")
+	if p.Restore != "" {
+		s.completeRestore(ctx)
+	}
 }
 
 // ensureSandbox creates or configures the sandbox in which containers start.
@@ -141,23 +158,31 @@ func (s *podSync) ensureSandbox(ctx context.Context, p plan.Plan) bool {
 	} else if s.sandbox = p.SandboxID; !s.configureSandbox(ctx, p) {
 		return false
 	}
+	if p.Restore != "" {
+		return s.addressRestored(ctx)
+	}
 	s.volumeImages(ctx)
 	return true
 }
 
-// startAll starts containers sequentially. It returns false if ctx is done, or if an init
-// container that the others depend on failed to start.
-func (s *podSync) startAll(ctx context.Context, starts []plan.Start) bool {
-	for i := range starts {
+// startAll starts containers sequentially. It stops if ctx is done, if an init container that
+// the others depend on failed to start, or if a container that is being restored did.
+func (s *podSync) startAll(ctx context.Context, restoring bool) {
+	for i := range s.starts {
 		if ctx.Err() != nil {
-			return false
+			return
 		}
-		st := &starts[i]
-		if !s.start(ctx, st) && st.Kind == plan.Init && !podspec.IsSidecar(st.Container) {
-			return false
+		st := &s.starts[i]
+		s.unstarted = 0
+		switch {
+		case s.start(ctx, st):
+		case st.Kind == plan.Init && !podspec.IsSidecar(st.Container):
+			return
+		case restoring && s.unstarted != 0 && st.Resume != "" && st.Kind != plan.Ephemeral:
+			s.undoRestore(ctx)
+			return
 		}
 	}
-	return ctx.Err() == nil
 }
 
 // stopPod stops the pod and reports whether it succeeded.
@@ -197,6 +222,9 @@ func (s *podSync) newSandbox(ctx context.Context, p plan.Plan) bool {
 		}
 	}
 	id, err := s.createSandbox(ctx, p)
+	if err == nil && p.Restore != "" {
+		s.starts, err = s.restoredStarts(p.Start)
+	}
 	if err == nil {
 		s.trace.begin("Checkpoint", "")
 		s.r.checkpoints.update(s.pod, func(rec *podCheckpoint) { rec.Attempts, rec.Pod = p.Attempt+1, podLevel(s.pod) })

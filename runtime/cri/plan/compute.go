@@ -28,10 +28,12 @@ func Compute(in Input) Plan {
 	}}
 	newest := inspectSandbox(in.Pod, in.Status)
 	newest.attempt = max(newest.attempt, in.History.SandboxAttempts)
-	restore := c.mustRestore()
-	if restore && !newest.changed {
-		newest.reason = c.restoreProblem(newest.id)
-		newest.changed = newest.reason != ""
+	if c.mustRestore() {
+		c.plan.Restore = c.RestoreFrom
+		if !newest.changed {
+			newest.reason = c.restoreProblem(newest.id)
+			newest.changed = newest.reason != ""
+		}
 	}
 	switch {
 	case in.Pod.DeletionTimestamp != nil:
@@ -39,7 +41,7 @@ func Compute(in Input) Plan {
 	case c.restartAll(newest):
 		// nothing else is planned
 	case newest.changed:
-		c.inNewSandbox(newest, restore)
+		c.inNewSandbox(newest)
 	default:
 		c.inSandbox(newest.id)
 	}

@@ -31,7 +31,7 @@
 // container has exited, starts the one after it. The status must be observed after the last
 // plan was carried out.
 //
-// With Input.RestoreFrom, a new pod continues the processes of a checkpoint (KEP-5823, alpha): Plan.Restore replaces the
+// With Input.RestoreFrom, a new pod continues the processes of a checkpoint (KEP-5823, alpha): a restore replaces the
 // creation of the sandbox and of the containers, which are then started. The regular init containers of the pod have
 // succeeded before the checkpoint and do not run. Until all containers have been started in one sandbox, later plans
 // continue with the instances that were restored, or restore all of them in another sandbox if one is missing or failed

@@ -83,6 +83,7 @@ func ExampleCompute_restore() {
 	// start container web: its process continues from the checkpoint
 	// start container cache: its process continues from the checkpoint
 	//
+	// continue to restore the pod from /var/lib/kubelet/pod-checkpoints/checkpoint-1
 	// resume container cache: it was created and never started
 }
 

@@ -394,7 +394,7 @@ func (s *model) applyStarts(p plan.Plan, starts int) {
 		return id
 	}
 	list := slices.Clone(p.Start)
-	if p.Restore != "" {
+	if p.Restore != "" && p.CreateSandbox {
 		s.restored = append(s.restored, sandbox)
 		for i := range list {
 			list[i].Resume = create(list[i])
@@ -492,8 +492,10 @@ func brief(p plan.Plan) string {
 		say("%s %s", how, r.ID)
 	}
 	switch {
-	case p.Restore != "":
+	case p.Restore != "" && p.CreateSandbox:
 		say("restore %d from %s", p.Attempt, p.Restore)
+	case p.Restore != "":
+		say("restoring")
 	case p.CreateSandbox:
 		say("sandbox %d", p.Attempt)
 	}

@@ -32,8 +32,9 @@ type Input struct {
 	History History
 
 	// RestoreFrom is the directory of the checkpoint from which the pod is restored, instead of being created from its
-	// spec; "" if none. It is for a pod that never had a sandbox. The caller must pass it, also to later plans, until a
-	// plan with it was carried out without a failure, and must not pass it after that: a checkpoint is used once.
+	// spec; "" if none. It is for a pod that never had a sandbox. The caller must store it before it carries out a plan
+	// with Plan.Restore, and pass it until such a plan was carried out without a failure, or until the plan has no
+	// Plan.Restore: a checkpoint is used once.
 	RestoreFrom string
 
 	// IgnoreRestartAll ignores rules with the action RestartAllContainers, as if the
@@ -99,9 +100,11 @@ type Plan struct {
 	CreateSandbox bool   `json:"createSandbox,omitzero"`
 	Attempt       uint32 `json:"attempt,omitzero"`
 
-	// Restore is the directory of the checkpoint from which that sandbox is restored, with a created instance of each
-	// container in Start, which are all regular containers and sidecars; they are then started, and none after one that
-	// fails to start. "" if the sandbox is created empty.
+	// Restore is the checkpoint of a restore that is not complete; "" if the pod is not restored. With CreateSandbox, the
+	// sandbox is restored from it, with a created instance of each container in Start, which are all sidecars and regular
+	// containers, and these instances are started. Without, the restore continues with those in Start that have Resume. If
+	// one of them cannot be started, the following must not be, and the sandbox should be removed: the next Compute plans
+	// another restore.
 	Restore string `json:"restore,omitzero"`
 
 	// SandboxID is the sandbox in which containers are started; "" if it does not

@@ -80,7 +80,6 @@ func hasBegun(inst *runtime.ContainerStatus) bool {
 // restore plans the restore of a pod in a new sandbox. Its containers are created together, so that none is in
 // back-off: the retries of a restore that fails are delayed by the caller, as those of the creation of a sandbox.
 func (c *computation) restore() {
-	c.plan.Restore = c.RestoreFrom
 	for ct := range podspec.LongRunning(c.Pod) {
 		kind := Regular
 		if podspec.IsSidecar(ct) {

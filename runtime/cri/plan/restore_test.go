@@ -29,7 +29,7 @@ func TestRestore(t *testing.T) {
 			sandbox s0
 			has proxy#0 created
 			has web#0 created`,
-			"resume proxy-0(Created); resume web-0(Created)"},
+			"restoring; resume proxy-0(Created); resume web-0(Created)"},
 		{"interrupted after the first start", `
 			init setup
 			init proxy policy=Always startup
@@ -39,7 +39,7 @@ func TestRestore(t *testing.T) {
 			has proxy#0 running
 			has web#0 created
 			probed`,
-			"resume web-0(Created)"},
+			"restoring; resume web-0(Created)"},
 		{"a start failed", `
 			init setup
 			container web

@@ -44,14 +44,14 @@ func inspectSandbox(pod *v1.Pod, status *runtime.PodStatus) sandbox {
 
 // inNewSandbox plans a pod without a usable sandbox: the pod is stopped, and restarted in a
 // new sandbox, or restored, if it has not terminated (rules rt-39 to rt-44).
-func (c *computation) inNewSandbox(s sandbox, restore bool) {
+func (c *computation) inNewSandbox(s sandbox) {
 	c.plan.Changed = s.reason
 	if !c.outcome.NeedsSandbox(c.Status) {
 		c.killPod(KillSandboxChanged)
 		return
 	}
 	switch inits := c.Pod.Spec.InitContainers; {
-	case restore:
+	case c.plan.Restore != "":
 		c.restore()
 	case len(inits) > 0:
 		h := c.historyOf(&inits[0])

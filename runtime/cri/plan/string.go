@@ -26,8 +26,10 @@ func (p Plan) String() string {
 		printf("%s", r)
 	}
 	switch {
-	case p.Restore != "":
+	case p.Restore != "" && p.CreateSandbox:
 		printf("restore a sandbox and its containers from %s, attempt %d", p.Restore, p.Attempt)
+	case p.Restore != "":
+		printf("continue to restore the pod from %s", p.Restore)
 	case p.CreateSandbox:
 		printf("create a sandbox, attempt %d", p.Attempt)
 	}
