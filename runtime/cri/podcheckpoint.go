@@ -104,6 +104,11 @@ func (rec *podCheckpoint) exitStatuses() map[string]*runtime.ContainerStatus {
 	return all
 }
 
+// countInstance records the restart count of an instance, so that none has it again.
+func (rec *podCheckpoint) countInstance(container string, restartCount uint32) {
+	rec.Restarts[container] = max(rec.Restarts[container], int32(restartCount))
+}
+
 // mustSync reports whether the record must survive a power failure: only it has the exits of removed instances,
 // why instances were stopped, and whether a checkpoint is still to be used. The rest is about instances that
 // have not survived, or is derived from the runtime and the log directory.

@@ -155,17 +155,22 @@ func (s *podSync) completeRestore(ctx context.Context) {
 	}
 }
 
-// removeRestored stops and removes the sandbox with its containers, also those that have been started.
+// removeRestored stops and removes the sandbox with its containers, also those that have been started. Their restart
+// counts are not used again.
 func (s *podSync) removeRestored(ctx context.Context) error {
 	_, containers, err := s.r.list(ctx, s.pod.UID)
 	if err != nil {
 		return err
 	}
+	containers = slices.DeleteFunc(containers, func(c *runtimeapi.Container) bool { return c.GetPodSandboxId() != s.sandbox })
+	s.r.checkpoints.update(s.pod, func(rec *podCheckpoint) {
+		for _, c := range containers {
+			rec.countInstance(c.GetMetadata().GetName(), c.GetMetadata().GetAttempt())
+		}
+	})
 	for _, c := range containers {
-		if c.GetPodSandboxId() == s.sandbox {
-			if err := s.r.releaseContainer(ctx, c.GetId()); err != nil {
-				return err
-			}
+		if err := s.r.releaseContainer(ctx, c.GetId()); err != nil {
+			return err
 		}
 	}
 	return s.r.removeSandbox(ctx, s.sandbox)

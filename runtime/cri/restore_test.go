@@ -280,6 +280,9 @@ func TestARestoreIsRemovedIfAStartFails(t *testing.T) {
 		syncs(t, rt, r.pod)
 		assert.Equal(t, restored, r.did())
 		assert.EqualValues(t, 1, r.sandboxes()[0].Attempt)
+		for _, c := range r.containers() {
+			assert.EqualValues(t, 1, c.Attempt, "%s: restart counts are not used twice, also of a container that was not started", c.Name)
+		}
 	})
 }
 
@@ -351,6 +354,30 @@ func TestAnIncompleteRestoreIsReplaced(t *testing.T) {
 			}
 		}
 		assert.Equal(t, []uint32{1}, ready)
+	})
+}
+
+// Instances that were removed before they were started are counted.
+func TestRestartCountsOfARestoreAreRecorded(t *testing.T) {
+	onCheckpoint(t, func(t *testing.T, r *restoring) {
+		rt, _ := r.agent(t, cri.Config{})
+		r.interrupted(t, rt, "StartContainer", 1)
+		r.forgets()
+		syncs(t, rt, r.pod)
+		for _, c := range r.containers() {
+			assert.EqualValues(t, 1, c.Attempt, c.Name)
+		}
+	})
+	onCheckpoint(t, func(t *testing.T, r *restoring) { // also if the response was lost
+		rt, _ := r.agent(t, cri.Config{})
+		r.interrupted(t, rt, "RestorePod", 1)
+		r.before = failing(1, "StartContainer", status.Error(codes.Internal, "no memory"))
+		r.fails(t, rt)
+		require.Empty(t, r.containers())
+		syncs(t, rt, r.pod)
+		for _, c := range r.containers() {
+			assert.EqualValues(t, 1, c.Attempt, c.Name)
+		}
 	})
 }
 

@@ -243,7 +243,7 @@ func (s *podSync) checkpointInstance(st *plan.Start, inst *instance) {
 		if st.NoStatus && st.Last == nil && inst.attempt > 0 {
 			rec.First[c.Name] = int32(inst.attempt)
 		}
-		rec.Restarts[c.Name] = max(rec.Restarts[c.Name], int32(inst.attempt))
+		rec.countInstance(c.Name, inst.attempt)
 		rec.Actuated[c.Name] = actuated{ID: inst.id, Resources: allocation.ComputeResources(&v1.ResourceRequirements{
 			Requests: c.Resources.Requests, Limits: podspec.Limits(s.pod, c),
 		})}

@@ -227,7 +227,12 @@ func (s *podSync) newSandbox(ctx context.Context, p plan.Plan) bool {
 	}
 	if err == nil {
 		s.trace.begin("Checkpoint", "")
-		s.r.checkpoints.update(s.pod, func(rec *podCheckpoint) { rec.Attempts, rec.Pod = p.Attempt+1, podLevel(s.pod) })
+		s.r.checkpoints.update(s.pod, func(rec *podCheckpoint) {
+			rec.Attempts, rec.Pod = p.Attempt+1, podLevel(s.pod)
+			for name, inst := range s.restored {
+				rec.countInstance(name, inst.attempt)
+			}
+		})
 	}
 	if err != nil && ctx.Err() == nil {
 		s.event(runtime.PodRef(s.pod), v1.EventTypeWarning, "FailedCreatePodSandBox", "Failed to create pod sandbox: "+errorMessage(err))
