@@ -25,6 +25,8 @@ type Agent struct {
 
 	collect chan struct{} // capacity 1: remove unused images
 
+	checkpointer runtime.PodCheckpointer // nil if the runtime is none
+
 	done <-chan struct{} // the agent's context is done
 	kill func()          // cancels the agent's context
 }
@@ -246,6 +248,15 @@ func (a *Agent) RecordResize(uid types.UID, id string, cpu int64) {
 // container's ID.
 func (a *Agent) RecordHook(uid types.UID, id string) {
 	a.run.note(Entry{Agent: a.agent, Kind: HookSucceeded, UID: uid, Call: id})
+}
+
+// RecordCheckpoint adds to the trace that the runtime has written a checkpoint of a pod to a directory.
+func (a *Agent) RecordCheckpoint(uid types.UID, dir string) { a.run.saveCheckpoint(a, uid, dir) }
+
+// RecordRestore adds to the trace that the runtime has restored a pod in a sandbox, with all containers that the
+// sandbox has now.
+func (a *Agent) RecordRestore(uid types.UID, sandbox string) {
+	a.run.note(Entry{Agent: a.agent, Kind: PodRestored, UID: uid, Call: sandbox})
 }
 
 // Pause waits for the latency of a step inside a Machine's client. step names it.

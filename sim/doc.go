@@ -18,6 +18,10 @@
 // the changes that the runtime made and the calls that the API received, which faults
 // do not affect.
 //
+// With Options.Checkpoints, and a Machine whose runtime is a runtime.PodCheckpointer, the agent writes checkpoints of
+// pods, and other pods are restored from them (KEP-5823): with faults of these calls, and with the agent killed and the
+// sandbox lost meanwhile. A checkpoint of which the agent does not know that it is complete is not used.
+//
 // [Node] is the agent without faults: an agent.Agent with its source, runtime and
 // sink in memory, for tests of controllers and of other programs that need running
 // pods.
@@ -42,6 +46,8 @@
 //	1s add web grace=5 volumes=1 claims=gpu-a init:i=exit=0@2s main:c:500=ignoreTERM,ready=3s
 //	9s fault KillPod kind=lost percent=50 for=30s
 //	9s resize web/c cpu=800
+//	9s checkpoint web
+//	9500ms restore copy from=web
 //	9s collect
 //	10s delete web
 //	11s kill calls=3 when=after down=4s

@@ -20,6 +20,8 @@ type Options struct {
 
 	NoFaults bool // no Fault steps
 	NoKills  bool // no Kill and Reboot steps
+
+	Checkpoints bool // pods are restored from checkpoints of others, with faults and kills meanwhile
 }
 
 // Draw returns the schedule of a seed. Equal arguments give equal schedules in one
@@ -64,7 +66,8 @@ func Draw(seed uint64, o Options) Schedule {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Step) int { return int(a.At - b.At) })
-	return withClaims(seed, o, withResizes(seed, o, withCollections(seed, withVolumes(seed, o, withProbes(seed, o, withHooks(seed, withLateEvictions(seed, o, out)))))))
+	out = withClaims(seed, o, withResizes(seed, o, withCollections(seed, withVolumes(seed, o, withProbes(seed, o, withHooks(seed, withLateEvictions(seed, o, out)))))))
+	return withCheckpoints(seed, o, out)
 }
 
 type draw struct {

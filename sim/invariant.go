@@ -42,7 +42,7 @@ func Invariants() []Invariant {
 	for _, list := range [][]Invariant{
 		runtimeInvariants(), terminationInvariants(), statusInvariants(), hookInvariants(), finalInvariants(), eventInvariants(), nodeInvariants(),
 		latencyInvariants(), restartCountInvariants(), probeInvariants(), volumeInvariants(), imageInvariants(), allocationInvariants(),
-		claimInvariants(),
+		claimInvariants(), restoreInvariants(),
 	} {
 		out = append(out, list...)
 	}

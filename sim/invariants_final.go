@@ -141,9 +141,13 @@ func (t *truth) lastInstance(p *podTruth, name string) *runtime.ContainerStatus 
 }
 
 // succeeded reports whether an instance of an init container has succeeded in a ready
-// sandbox, even if it has been removed: the containers after it do not wait again.
+// sandbox, even if it has been removed, or before the checkpoint from which the sandbox was
+// restored: the containers after it do not wait again.
 func (p *podTruth) succeeded(name string) bool {
 	ready := p.readySandboxes()
+	if slices.ContainsFunc(ready, func(id string) bool { return p.restored[id] != nil }) {
+		return true
+	}
 	for _, c := range p.allInstances {
 		if c.Name == name && c.State == runtime.ContainerExited && c.ExitCode == 0 && slices.Contains(ready, c.SandboxID) {
 			return true

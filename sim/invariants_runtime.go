@@ -123,6 +123,7 @@ func initOrder(t *truth) func(*Entry) string {
 			if p.spec == nil {
 				return ""
 			}
+			_, restored := p.restored[c.SandboxID] // its init containers had succeeded before
 			for i := range p.spec.Spec.InitContainers {
 				init := &p.spec.Spec.InitContainers[i]
 				k := key{c.SandboxID, init.Name}
@@ -131,7 +132,7 @@ func initOrder(t *truth) func(*Entry) string {
 					return ""
 				case podspec.IsSidecar(init) && !started[k]:
 					return fmt.Sprintf("%s was started before sidecar %s", c.Name, init.Name)
-				case !podspec.IsSidecar(init) && !succeeded[k]:
+				case !podspec.IsSidecar(init) && !succeeded[k] && !restored:
 					return fmt.Sprintf("%s was started before init container %s had succeeded", c.Name, init.Name)
 				}
 			}

@@ -18,6 +18,9 @@ import (
 // and the invariants are checked after such a removal too. If RunsHooks() bool returns true, the
 // postStart hooks of containers are run and recorded with RecordHook, and their invariant is checked.
 //
+// If the runtime of an agent is a runtime.PodCheckpointer, Checkpoint and Restore steps have an effect. Such a Machine
+// calls RecordCheckpoint and RecordRestore.
+//
 // [Memory] makes a Machine from runtimetest.Runtime, and package simcri one from the
 // engine of runtime/cri over a CRI runtime in memory.
 type Machine interface {

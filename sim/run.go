@@ -6,7 +6,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/internal/pause"
-	"github.com/kubeparts/kubeparts/internal/podspec"
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
@@ -123,6 +121,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	if agentErr := <-failed; err == nil {
 		err = agentErr
 	}
+	r.background.Wait()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return &Report{
@@ -158,6 +157,9 @@ type run struct {
 	podCapacity int          // maximum number of pods; zero: no limit
 
 	presentImages map[string]bool // images on the node, if the machine does not manage images
+	saved         savedPods
+
+	background sync.WaitGroup // calls that steps have begun
 }
 
 type invariantCheck struct {
@@ -234,6 +236,9 @@ func (r *run) runAgent(ctx context.Context) (down time.Duration, err error) {
 	rt, err := r.machine.Connect(a)
 	if err != nil {
 		return 0, fmt.Errorf("sim: connect to the runtime: %w", err)
+	}
+	if a.checkpointer, err = checkpointerOf(rt); err != nil {
+		return 0, err
 	}
 	listThrough := func(name string) func(ctx context.Context, list func()) error {
 		return func(ctx context.Context, list func()) error {
@@ -428,6 +433,10 @@ func (r *run) apply(ctx context.Context, index uint64, s Step) {
 			}
 		}
 		r.mu.Unlock()
+	case Checkpoint:
+		r.checkpoint(ctx, uid)
+	case Restore:
+		r.restore(s)
 	case Evict:
 		r.mu.Lock()
 		node, agent := r.node, r.generation
@@ -461,38 +470,4 @@ func (r *run) apply(ctx context.Context, index uint64, s Step) {
 			a.die()
 		}
 	}
-}
-
-// add adds a pod to its source.
-func (r *run) add(s Step) {
-	pod := s.Shape.Pod(s.Pod, s.podUID())
-	r.mu.Lock()
-	pod.Annotations = map[string]string{incarnationAnnotation: strconv.Itoa(r.truth.pod(pod.UID).incarnations + 1)}
-	r.mu.Unlock()
-	if !s.Shape.Static {
-		if r.store.create(pod) {
-			r.note(Entry{Kind: PodAdded, Pod: pod.Name, UID: pod.UID, Object: pod})
-		}
-		return
-	}
-	if other, _ := r.store.get(pod.UID); other != nil {
-		return // the UID is in use
-	}
-	for _, old := range r.store.list(true) {
-		if old.Name == pod.Name {
-			r.note(Entry{Kind: PodRemoved, Pod: old.Name, UID: old.UID, Object: old})
-		}
-	}
-	r.store.write(pod)
-	r.note(Entry{Kind: PodAdded, Pod: pod.Name, UID: pod.UID, Object: pod, Static: true})
-}
-
-// setImage sets the image of the named container, and reports whether it changed.
-func setImage(pod *v1.Pod, container, image string) bool {
-	c := podspec.Container(pod, container)
-	if c == nil || c.Image == image {
-		return false
-	}
-	c.Image = image
-	return true
 }

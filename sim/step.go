@@ -40,6 +40,7 @@ type Step struct {
 	Code     int32         // Exit
 	CPU      int64         // Resize: thousandths of a CPU
 	Grace    int64         // Delete, Evict: seconds; zero: the pod's own
+	From     string        // Restore: the name of the pod whose last complete checkpoint is used
 
 	// Fault: for the duration For, calls of Calls fail as Kind with a probability of
 	// Percent; Delay is used by Slow and Stale. Calls is the name of a method (SyncPod,
@@ -84,12 +85,16 @@ const (
 
 	Collect Action = "collect" // the agent removes all unused images
 
+	// Of pods of the API without claims, on a Machine whose runtime is a runtime.PodCheckpointer:
+	Checkpoint Action = "checkpoint" // the agent makes a checkpoint of the pod
+	Restore    Action = "restore"    // a pod is added that is restored from a checkpoint, if there is one that is complete
+
 	Evict Action = "evict" // the agent evicts the pod
 	Fault Action = "fault" // calls fail for a while
 	Kill  Action = "kill"  // the agent is killed and started again
 )
 
-var actions = []Action{Add, Change, Resize, Delete, Vanish, Exit, OOM, Hang, Crash, Remove, Reboot, Fail, Room, Collect, Evict, Fault, Kill}
+var actions = []Action{Add, Change, Resize, Delete, Vanish, Exit, OOM, Hang, Crash, Remove, Reboot, Fail, Room, Collect, Checkpoint, Restore, Evict, Fault, Kill}
 
 // A FaultKind is the effect of a fault on a call.
 type FaultKind string
@@ -175,6 +180,8 @@ func (s Step) String() string {
 		key("does", s.Behavior.String())
 	case Resize:
 		key("cpu", strconv.FormatInt(s.CPU, 10))
+	case Restore:
+		key("from", s.From)
 	case Exit:
 		key("code", strconv.Itoa(int(s.Code)))
 	case Delete, Evict:
@@ -263,6 +270,8 @@ func (s *Step) parseWord(word string) (err error) {
 	switch key {
 	case "uid":
 		s.UID = types.UID(value)
+	case "from":
+		s.From = value
 	case "does":
 		s.Behavior, err = parseBehavior(value)
 	case "code":
@@ -312,6 +321,8 @@ func (s Step) validate(line string) error {
 		return fail("a static pod has no claims")
 	case s.Do == Add && len(s.Shape.Containers) == 0:
 		return fail("the pod has no containers")
+	case s.Do == Restore && s.From == "":
+		return fail("no from: the pod of the checkpoint")
 	case slices.Contains([]Action{Change, Resize, Exit, OOM, Hang}, s.Do) && s.Container == "":
 		return fail("no container: must be pod/container")
 	}

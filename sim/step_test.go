@@ -12,7 +12,7 @@ import (
 
 func TestASchedulesTextIsTheSchedule(t *testing.T) {
 	for seed := range uint64(500) {
-		s := sim.Draw(seed, sim.Options{})
+		s := sim.Draw(seed, sim.Options{Checkpoints: seed%2 == 1})
 		again, err := sim.Parse(s.String())
 		require.NoError(t, err, "seed %d", seed)
 		require.Equal(t, s.String(), again.String(), "seed %d", seed)
@@ -47,6 +47,7 @@ func TestParseRejectsInvalidSchedules(t *testing.T) {
 		"\n# why\n\n1s add web main:c=run/Never/x:Restart": "line 4",
 		"1s add web claims=gpu-1,, main:c=run":             "a name is empty",
 		"1s add web static claims=gpu-1 main:c=run":        "a static pod has no claims",
+		"1s restore copy":                                  "no from",
 	} {
 		_, err := sim.Parse(text)
 		assert.ErrorContains(t, err, want, text)
@@ -66,7 +67,7 @@ func TestTheSpecOfAPodContainsTheBehaviorOfItsContainers(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	for seed := range uint64(10) {
-		f.Add(sim.Draw(seed, sim.Options{}).String())
+		f.Add(sim.Draw(seed, sim.Options{Checkpoints: seed%2 == 1}).String())
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		s, err := sim.Parse(text)

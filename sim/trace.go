@@ -46,7 +46,7 @@ type Entry struct {
 	Sandbox   *runtime.SandboxStatus   // SandboxReady, SandboxStopped, SandboxRemoved
 	Status    *v1.PodStatus            // StatusUpdated
 	Event     *pleg.Event              // EventReceived, EventFollowed
-	Call      string                   // Called: the method; Resized: the ID of the container
+	Call      string                   // Called: the method; Resized: the ID of the container; PodRestored: of the sandbox
 	Grace     *int64                   // KillPodCalled: the grace period in seconds; nil: the pod's own
 	Err       string                   // Called: the error; HealthChecked: the error, empty if healthy
 	Image     string                   // ImageRemoved: its name
@@ -102,6 +102,9 @@ const (
 	ResourcesAllocated EntryKind = "resources-allocated" // an agent allocated the resources of Object
 	Resized            EntryKind = "resized"             // the runtime set the CPU of a container
 	HookSucceeded      EntryKind = "hook-succeeded"      // a postStart hook of a container has succeeded
+
+	PodCheckpointed EntryKind = "pod-checkpointed" // the runtime wrote a checkpoint of a pod
+	PodRestored     EntryKind = "pod-restored"     // the runtime restored a sandbox with created containers
 
 	ImageRemoved EntryKind = "image-removed" // an image was removed from the node
 

@@ -62,6 +62,9 @@ type podTruth struct {
 	probes      map[probeKey]*probeTruth // of instances that have been probed
 	unhealthy   map[string]int           // instances whose liveness or startup probe has failed: the agent that probed
 
+	restored map[string][]string // IDs of the instances with which a sandbox was restored, by ID of the sandbox
+	begun    map[string]bool     // IDs of instances that have been started, if a sandbox was restored
+
 	syncedIncarnation int   // of the last SyncPod
 	lastKill          *kill // nil: none
 }
@@ -152,11 +155,16 @@ func (t *truth) apply(e *Entry, now time.Time) {
 		}
 	case HookSucceeded:
 		p.hooked[e.Call] = true
+	case PodRestored:
+		p.addRestored(e.Call)
 	case PodRemoved:
 		p.desired = nil
 	case Created, Started, Exited:
 		p.instances[e.Container.ID] = e.Container
 		p.allInstances[e.Container.ID] = e.Container
+		if e.Kind == Started && p.begun != nil {
+			p.begun[e.Container.ID] = true
+		}
 	case Removed:
 		delete(p.instances, e.Container.ID)
 	case SandboxReady, SandboxStopped:

@@ -16,8 +16,8 @@ import (
 	"github.com/kubeparts/kubeparts/volume"
 )
 
-// needsDir reports whether agents write checkpoints for pods of this schedule.
-func (s Schedule) needsDir() bool { return s.hasVolumes() || s.hasCPU() }
+// needsDir reports whether agents write checkpoints for pods of this schedule, or of them.
+func (s Schedule) needsDir() bool { return s.hasVolumes() || s.hasCPU() || s.hasCheckpoints() }
 
 func (s Schedule) hasVolumes() bool {
 	return slices.ContainsFunc(s, func(step Step) bool { return step.Shape.Volumes > 0 })

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/runtime"
@@ -57,7 +58,7 @@ func MachineIn(dir string) func(sim.Setup) (sim.Machine, error) {
 			images[image] = fake.Behavior{StartDelay: b.StartDelay, Exit: b.Exit, StopDelay: b.StopDelay, IgnoreTERM: b.IgnoreTERM, Exec: sim.Exec}
 		}
 		m.fake, err = fakecri.New(fakecri.Config{
-			Name: name, Seed: s.Seed, Observe: m.observe, Behaviors: fake.Behaviors{Images: images},
+			Name: name, Seed: s.Seed, Observe: m.observe, Behaviors: fake.Behaviors{Images: images}, PodCheckpoints: true,
 			Faults: func(c fake.Call) (f fake.Fault) {
 				if c.Method == "ListContainers" || c.Method == "ListPodSandbox" {
 					f.Stale = m.age // the caller of the list holds listing
@@ -99,7 +100,8 @@ func (m *machine) Connect(a *sim.Agent) (runtime.Runtime, error) {
 	svc := &services{RuntimeService: m.fake, ImageManagerService: m.fake, machine: m, agent: a}
 	rt, err := cri.New(cri.Config{
 		Name: name, Runtime: svc, Images: svc.images(),
-		Dirs: cri.Dirs{Root: filepath.Join(dir, "root"), PodLogs: filepath.Join(m.dir, "logs")},
+		Dirs:      cri.Dirs{Root: filepath.Join(dir, "root"), PodLogs: filepath.Join(m.dir, "logs")},
+		Providers: cri.Providers{RestoreFrom: func(pod *v1.Pod) (string, error) { return sim.RestoreFrom(pod), nil }},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("simcri: %w", err)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/kubeparts/kubeparts/sim"
 )
 
 var (
@@ -29,7 +31,7 @@ func TestSeeds(t *testing.T) {
 				if seed >= *seeds {
 					return
 				}
-				r := runSeed(t, seed)
+				r := runSeed(t, seed, sim.Options{})
 				var violated []string
 				for _, v := range r.Violations {
 					if !slices.Contains(violated, v.Invariant) {

@@ -125,6 +125,41 @@ func (s *services) ListPodSandbox(ctx context.Context, filter *runtimeapi.PodSan
 	})
 }
 
+func (s *services) CheckpointPod(ctx context.Context, req *runtimeapi.CheckpointPodRequest) error {
+	call := s.callFor("CheckpointPod", req.GetPodSandboxId())
+	return callAgentErr(ctx, s, call, func() error {
+		err := s.machine.fake.CheckpointPod(ctx, req)
+		if err == nil {
+			s.agent.RecordCheckpoint(call.UID, req.GetOutputPath())
+		}
+		return err
+	})
+}
+
+func (s *services) RestorePod(ctx context.Context, req *runtimeapi.RestorePodRequest) (*runtimeapi.RestorePodResponse, error) {
+	call := sim.Call{Method: "RestorePod", UID: types.UID(req.GetConfig().GetMetadata().GetUid())}
+	return callAgent(ctx, s, call, func() (*runtimeapi.RestorePodResponse, error) {
+		answer, err := s.machine.fake.RestorePod(ctx, req)
+		if err == nil {
+			for _, c := range answer.GetRestoredContainers() {
+				s.recordResize(call.UID, c.GetContainerId(), configOf(req, c.GetName()).GetLinux().GetResources())
+			}
+			s.agent.RecordRestore(call.UID, answer.GetPodSandboxId())
+		}
+		return answer, err
+	})
+}
+
+// configOf returns the configuration of a container in a request.
+func configOf(req *runtimeapi.RestorePodRequest, name string) *runtimeapi.ContainerConfig {
+	for _, c := range req.GetContainerConfigs() {
+		if c.GetMetadata().GetName() == name {
+			return c
+		}
+	}
+	return nil
+}
+
 func (s *services) CreateContainer(ctx context.Context, sandbox string, config *runtimeapi.ContainerConfig, sandboxConfig *runtimeapi.PodSandboxConfig) (string, error) {
 	call := s.callFor("CreateContainer", sandbox)
 	call.ID += config.GetMetadata().GetName()

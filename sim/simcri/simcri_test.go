@@ -27,12 +27,12 @@ func memoryDir(t *testing.T) string {
 }
 
 // runSeed runs a seed in a bubble of its own.
-func runSeed(t *testing.T, seed uint64) (report *sim.Report) {
+func runSeed(t *testing.T, seed uint64, o sim.Options) (report *sim.Report) {
 	t.Helper()
 	dir, err := os.MkdirTemp(memoryDir(t), "")
 	require.NoError(t, err)
 	synctest.Test(t, func(t *testing.T) {
-		report, err = sim.Run(t.Context(), sim.Config{Seed: seed, Machine: simcri.MachineIn(dir)})
+		report, err = sim.Run(t.Context(), sim.Config{Seed: seed, Options: o, Machine: simcri.MachineIn(dir)})
 		require.NoError(t, err, "seed %d", seed)
 	})
 	require.NoError(t, os.RemoveAll(dir))
@@ -50,10 +50,22 @@ func TestInvariantsHoldWithTheEngine(t *testing.T) {
 	})
 }
 
+// The same with pods that are restored from checkpoints of others.
+func TestInvariantsHoldWithCheckpoints(t *testing.T) {
+	dir := memoryDir(t)
+	seedrun.Each(t, 20, func(t *testing.T, seed uint64) {
+		dir, err := os.MkdirTemp(dir, "seed")
+		require.NoError(t, err)
+		sim.Check(t, sim.Config{Seed: seed, Options: sim.Options{Checkpoints: true}, Machine: simcri.MachineIn(dir)})
+		require.NoError(t, os.RemoveAll(dir))
+	})
+}
+
 func TestASeedIsARunOfTheEngine(t *testing.T) {
 	for seed := range uint64(8) {
-		first := strings.Split(text(runSeed(t, seed).Trace), "\n")
-		again := strings.Split(text(runSeed(t, seed).Trace), "\n")
+		o := sim.Options{Checkpoints: seed%2 == 1}
+		first := strings.Split(text(runSeed(t, seed, o).Trace), "\n")
+		again := strings.Split(text(runSeed(t, seed, o).Trace), "\n")
 		for i := range min(len(first), len(again)) {
 			require.Equal(t, first[i], again[i], "seed %d", seed)
 		}
