@@ -20,10 +20,10 @@ import (
 // watchPause is the pause before the next watch of a request when one has ended.
 const watchPause = 5 * time.Second
 
-// waitForCertificate returns the certificate of a request when it has been approved and issued. It returns an error when
-// that cannot happen any more, a deniedError if the request was denied, and retries other failures until ctx is done.
-// csr.WaitForCertificate of client-go would leave a goroutine behind from time to time: the one that waits for events may
-// miss the end of its informer.
+// waitForCertificate returns the certificate of a request when it has been approved and issued. It returns an error
+// when that cannot happen any more, a deniedError if the request was denied, and retries other failures until ctx is
+// done. csr.WaitForCertificate of client-go would leave a goroutine behind from time to time: the one that waits for
+// events may miss the end of its informer.
 func waitForCertificate(ctx context.Context, requests typed.CertificateSigningRequestInterface, name string, uid types.UID) ([]byte, error) {
 	for {
 		cert, err := watchRequest(ctx, requests, name, uid)

@@ -148,9 +148,6 @@ func (d *differ) lists(path string, kubelet, agent []any) {
 	for _, one := range without(agent, kubelet) {
 		d.add(path+"[]", unset, show(one))
 	}
-	if len(without(kubelet, agent))+len(without(agent, kubelet)) == 0 && len(kubelet) != len(agent) {
-		d.add(path, show(kubelet), show(agent)) // repetitions
-	}
 }
 
 // keys are fields that identify elements of lists.
@@ -189,10 +186,14 @@ func order(list []any, other map[string]any) (names []any) {
 	return names
 }
 
-// without returns the elements of a list that another one does not have.
+// without returns the elements of a list that another one does not have, or does not have as often.
 func without(list, other []any) (rest []any) {
+	others := map[string]int{}
+	for _, one := range other {
+		others[canonical(one)]++
+	}
 	for _, one := range list {
-		if !slices.ContainsFunc(other, func(v any) bool { return canonical(v) == canonical(one) }) {
+		if others[canonical(one)]--; others[canonical(one)] < 0 {
 			rest = append(rest, one)
 		}
 	}
