@@ -5,7 +5,13 @@ export PATH=/programs/kubernetes:/programs/containerd:$PATH KUBECONFIG=/etc/kube
 
 show() { # writes the logs when the job has failed
 	code=$?
-	[ $code = 0 ] || { journalctl --no-pager -u kubelet -u containerd | tail -n 60 || true; }
+	[ $code = 0 ] && exit 0
+	journalctl --no-pager -u kubelet -u containerd | tail -n 60 || true
+	for app in kube-proxy kube-dns; do
+		kubectl describe pods -n kube-system -l k8s-app=$app | tail -n 30 || true
+		kubectl logs -n kube-system -l k8s-app=$app --tail=20 || true
+	done
+	exit "$code"
 }
 trap show EXIT
 
@@ -14,9 +20,9 @@ step() { echo "$(($(date +%s) - begun)) s: $1"; }
 
 # until_ready WHAT COMMAND: waits until the command succeeds.
 until_ready() {
-	end=$(($(date +%s) + 600))
-	until sh -c "$2"; do
-		[ "$(date +%s)" -lt $end ] || { echo "after 10 minutes not: $1"; exit 1; }
+	end=$(($(date +%s) + 240))
+	until sh -c "$2" 2>/dev/null; do
+		[ "$(date +%s)" -lt $end ] || { echo "after 4 minutes not: $1"; exit 1; }
 		sleep 1
 	done
 	step "$1"
@@ -25,6 +31,7 @@ until_ready() {
 healthy="busybox wget -q -O /dev/null http://127.0.0.1:10248/healthz 2>/dev/null"
 containers() { ctr --namespace k8s.io tasks list --quiet | sort; }
 
+modprobe nf_conntrack # kube-proxy sets its limit; its image has no modprobe
 mkdir -p /etc/containerd /etc/cni/net.d /opt/cni /etc/systemd/system/kubelet.service.d
 cp /job/containerd.toml /etc/containerd/config.toml
 cp /job/10-lab.conflist /etc/cni/net.d/
@@ -53,7 +60,6 @@ until_ready "the mirror pods are ready" 'test "$(kubectl get pods -n kube-system
 until_ready "kube-proxy is ready" "kubectl get pods -n kube-system -l k8s-app=kube-proxy --no-headers | grep -q 1/1"
 until_ready "CoreDNS is ready" 'test "$(kubectl get pods -n kube-system -l k8s-app=kube-dns --no-headers | grep -c 1/1)" = 2'
 kubectl get nodes,pods -A -o wide
-kubectl logs -n kube-system -l k8s-app=kube-proxy --previous --tail=5 2>/dev/null || true
 
 # The cgroups are slices and scopes of systemd, below those of the classes of pods.
 grep -qx '0::/system.slice/kubelet.service' /proc/"$(busybox pidof kubelet)"/cgroup
