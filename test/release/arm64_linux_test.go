@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
 )
 
 // emulated runs a command in a user namespace where programs for arm64 are emulated. Before Linux 6.7 it
@@ -45,6 +46,6 @@ func TestTheArchivesForARM64RunAPod(t *testing.T) {
 	start(t, arm64("fakecri", "--listen="+endpoint))
 	ended := start(t, arm64("kubelet", "--container-runtime-endpoint="+endpoint, roomy, "--root-dir="+root,
 		"--pod-logs-dir="+filepath.Join(dir, "logs"), "--cgroups-per-qos=false", "--enforce-node-allocatable=", "--stop-pods",
-		"--pod-manifest-path="+manifest(t, filepath.Join(dir, "manifests"), "example.test/web", `[web]`)))
+		"--pod-manifest-path="+manifest(t, filepath.Join(dir, "manifests"), "example.test/web", v1.PullIfNotPresent, `[web]`)))
 	waitForPods(t, ended, root, "web")
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/internal/lab"
 )
@@ -39,7 +40,7 @@ func runUnit(t *testing.T, root string) {
 	require.NoError(t, err)
 	_, command, _ := strings.Cut(string(unit), "\nExecStart=")
 	command, _, _ = strings.Cut(command, "\n")
-	manifest(t, filepath.Join(root, "etc/kubernetes/manifests"), "host", `[sleep, "600"]`)
+	manifest(t, filepath.Join(root, "etc/kubernetes/manifests"), "host", v1.PullNever, `[sleep, "600"]`)
 	require.NoError(t, syscall.Mount("proc", filepath.Join(root, "proc"), "proc", 0, ""))
 	t.Run("the unit's command", func(t *testing.T) {
 		cmd := exec.Command("/bin/sh", "-c", "ip link set lo up && exec "+command)

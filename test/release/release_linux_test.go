@@ -115,11 +115,11 @@ func waitForPods(t *testing.T, ended chan struct{}, root, name string) {
 }
 
 // manifest writes a static pod, and returns the directory.
-func manifest(t *testing.T, dir, image, command string) string {
+func manifest(t *testing.T, dir, image string, pull v1.PullPolicy, command string) string {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(dir, 0o755))
 	text := `{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {terminationGracePeriodSeconds: 1, hostNetwork: true, containers: [{name: main, image: "` +
-		image + `", imagePullPolicy: IfNotPresent, command: ` + command + `}]}}`
+		image + `", imagePullPolicy: ` + string(pull) + `, command: ` + command + `}]}}`
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "web.yaml"), []byte(text), 0o644))
 	return dir
 }
@@ -163,7 +163,7 @@ func TestTheArchiveRunsAPod(t *testing.T) {
 	assert.Contains(t, run(t, filepath.Join(dir, "kubelet"), "--version"), "Kubernetes v1.")
 	root := filepath.Join(dir, "root")
 	ended := start(t, exec.Command(filepath.Join(dir, "kubelet"), "--container-runtime-endpoint=process", roomy, "--root-dir="+root, "--pod-logs-dir="+filepath.Join(dir, "logs"),
-		"--pod-manifest-path="+manifest(t, filepath.Join(dir, "manifests"), "host", `[sleep, "600"]`), "--stop-pods"))
+		"--pod-manifest-path="+manifest(t, filepath.Join(dir, "manifests"), "host", v1.PullNever, `[sleep, "600"]`), "--stop-pods"))
 	waitForPods(t, ended, root, "web")
 }
 
@@ -203,7 +203,7 @@ func TestIntegrationTheImagesRun(t *testing.T) {
 	dir := daemon.Dir()
 	root, logs := filepath.Join(dir, "kubelet"), filepath.Join(dir, "logs")
 	require.NoError(t, os.Mkdir(root, 0o755))
-	manifests := manifest(t, filepath.Join(dir, "manifests"), name("fakecri"), `[/fakecri, --listen, "unix:///tmp/fakecri.sock"]`)
+	manifests := manifest(t, filepath.Join(dir, "manifests"), name("fakecri"), v1.PullNever, `[/fakecri, --listen, "unix:///tmp/fakecri.sock"]`)
 	args := ctr("run", "--rm", "--privileged", "--net-host", "--mount", "type=bind,src="+dir+",dst="+dir+",options=rbind:rw:rshared",
 		"--mount", "type=bind,src=/sys/fs/cgroup,dst=/sys/fs/cgroup,options=rbind:rw",
 		name("kubelet"), "kubelet", "/kubelet", "--container-runtime-endpoint="+daemon.Endpoint, "--root-dir="+root, "--pod-logs-dir="+logs,
