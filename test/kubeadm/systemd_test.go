@@ -56,7 +56,7 @@ func TestIntegrationKubeadmOnSystemd(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, emulated.Stage(kubernetes, filepath.Join(programs, "kubernetes"), []string{
 		"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kubeadm", "kubectl"}))
-	require.NoError(t, emulated.Stage(filepath.Dir(lab.FindContainerd()), filepath.Join(programs, "containerd"), []string{"containerd", "containerd-shim-runc-v2", "ctr"}))
+	require.NoError(t, emulated.StageContainerd(filepath.Join(programs, "containerd")))
 	put := func(from, name string) { require.NoError(t, emulated.Link(from, filepath.Join(job, name))) }
 	for _, archive := range archives(t) {
 		put(archive, filepath.Join("images", filepath.Base(archive)))

@@ -203,7 +203,5 @@ func stagePrograms(dir, command string) error {
 			return err
 		}
 	}
-	containerd := filepath.Dir(lab.FindContainerd())
-	names := []string{"containerd", "containerd-shim-runc-v2", "ctr"}
-	return errors.Join(labenv.Require("bash .ci/run containerd", containerd, names...), machine.Stage(containerd, filepath.Join(dir, "containerd-v2"), names)) // where lab.FindContainerd looks
+	return machine.StageContainerd(filepath.Join(dir, "containerd-v2")) // where lab.FindContainerd looks
 }

@@ -4,7 +4,16 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+
+	"github.com/kubeparts/kubeparts/internal/lab"
+	"github.com/kubeparts/kubeparts/test/internal/labenv"
 )
+
+// StageContainerd links containerd 2.4 and what it runs into a new directory.
+func StageContainerd(to string) error {
+	from, names := filepath.Dir(lab.FindContainerd()), []string{"containerd", "containerd-shim-runc-v2", "ctr"}
+	return errors.Join(labenv.Require("bash .ci/run containerd", from, names...), Stage(from, to, names))
+}
 
 // Stage links files of a directory into a new one. Links among them are kept.
 func Stage(from, to string, names []string) error {
