@@ -116,14 +116,9 @@ func (g *Generator) applyListLocked(pods []*runtime.Pod, by read) (changed int) 
 	}
 	var gone []*record // sorted by UID, for a deterministic order of events
 	for _, r := range g.pods {
-		if r.listedBy.n == by.n {
-			continue
+		if r.listedBy.n != by.n {
+			gone = append(gone, r)
 		}
-		if r.current == nil && r.listed == nil {
-			apply(r, nil) // removed before
-			continue
-		}
-		gone = append(gone, r)
 	}
 	slices.SortFunc(gone, func(a, b *record) int { return cmp.Compare(a.uid, b.uid) })
 	for _, r := range gone {

@@ -33,6 +33,29 @@ func TestRelistReportsRemovalsFirstThenByUID(t *testing.T) {
 	})
 }
 
+// Pods that were never seen and cannot be inspected are reported by the list that does not contain
+// them, in the order of their UIDs.
+func TestAListReportsPodsThatDoNotExistByUID(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, l := newNode(), new(listener)
+		g := newGenerator(t, n, l, pleg.Config{})
+		defer run(t, g)()
+		synctest.Wait()
+		var want []string
+		for uid := 'a'; uid <= 'j'; uid++ {
+			n.do(func() { n.inspectErr[types.UID(uid)] = errRefused })
+			want = append(want, string(uid)+" PodSync")
+		}
+		for uid := 'j'; uid >= 'a'; uid-- {
+			g.RequestRelist(types.UID(uid))
+		}
+		synctest.Wait()
+		assert.Empty(t, l.take())
+		time.Sleep(10 * time.Second)
+		assert.Equal(t, want, l.take())
+	})
+}
+
 // The result of an earlier read never replaces that of a later one, whichever finishes
 // first (pleg-40).
 func TestAListThatBeganEarlierIsDiscarded(t *testing.T) {
