@@ -84,6 +84,7 @@ func (h probeHandler) Probe(ctx context.Context, t prober.Target) (prober.Outcom
 	case within.Err() == nil:
 		return prober.Outcome{}, err // the probe could not be run
 	case !done:
+		h.agent.pace(probeCall+" "+what.ID, t.Pod.UID) // several may have timed out at this instant
 		h.agent.run.probe(h.agent, t, false)
 	}
 	return outcome, nil

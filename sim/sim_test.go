@@ -24,21 +24,22 @@ func runSeed(t *testing.T, cfg sim.Config) (report *sim.Report) {
 	return report
 }
 
-// inv-1 … inv-11, inv-14, inv-16 … inv-18: see Laws.
+// inv-1 … inv-11, inv-14, inv-16 … inv-18: see Invariants.
 func TestInvariantsHold(t *testing.T) {
 	// CI has 10,000 (.ci/run simulate), these among them.
 	seedrun.Each(t, 40, func(t *testing.T, seed uint64) { sim.Check(t, sim.Config{Seed: seed}) })
 }
 
+// Every run of a seed is the same, which the replay of a failure relies on.
 func TestASeedIsARun(t *testing.T) {
-	for seed := range uint64(40) {
+	seedrun.Each(t, 40, func(t *testing.T, seed uint64) {
 		first := strings.Split(text(runSeed(t, sim.Config{Seed: seed}).Trace), "\n")
 		again := strings.Split(text(runSeed(t, sim.Config{Seed: seed}).Trace), "\n")
 		for i := range min(len(first), len(again)) {
 			require.Equal(t, first[i], again[i], "seed %d", seed)
 		}
 		require.Len(t, again, len(first), "seed %d", seed)
-	}
+	})
 }
 
 func TestInvariantsHaveNamesAndDescriptions(t *testing.T) {

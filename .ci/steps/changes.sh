@@ -21,6 +21,19 @@ record_green() {
 	esac
 }
 
+# record_step notes a step of full that succeeded on the commit of a clean tree, and
+# succeeded_before reports whether that was noted: a full run that failed or was interrupted goes on
+# where it ended.
+record_step() {
+	[ "$run" = full ] && [ -z "$(git status --porcelain)" ] || return 0
+	echo "$(git rev-parse HEAD) $1" >>"$cache/full-steps"
+}
+
+succeeded_before() {
+	[ "$run" = full ] && [ -z "$(git status --porcelain)" ] &&
+		grep -qsx "$(git rev-parse HEAD) $1" "$cache/full-steps"
+}
+
 # run_in_copy runs the gate in a copy of the tree, at a path that is the same for all clones, in which
 # files that did not change keep their times: the go command takes the result of a test from its
 # cache only if path and time of the files that the test reads are the same.

@@ -23,13 +23,29 @@ gate_test() {
 	expect 1 "gofmt would change: pleg/doc.go" fmt
 	git checkout -q .
 
-	expect 1 "left behind: process" leaves_a_process
-	expect 1 "left behind: file" leaves_a_file
+	expect 3 "left behind: process" leaves_a_process
+	expect 3 "left behind: file" leaves_a_file
 	sed -n 's/^left behind: file //p' ../output | xargs -r rm -f
 	expect 0 "FLAKY pleg TestThatPassesAgain" fails_once
 	expect 1 "FAILED" fails_twice
 	expect 1 "fails_early      FAILED" fails_early fails_once
 	expect 2 "no step nonsense" nonsense
+	goes_on_with_full
+}
+
+# goes_on_with_full fails if a full run would leave out a step that has not succeeded on this commit.
+goes_on_with_full() {
+	local run=full cache=$dir
+	succeeded_before unit && return 1
+	record_step unit
+	succeeded_before unit || return 1
+	succeeded_before uni && return 1
+	edit pleg/doc.go '$s/$/ /'
+	succeeded_before unit && return 1
+	git checkout -q .
+	run=gate
+	succeeded_before unit && return 1
+	echo "a full run goes on with the steps that have not succeeded"
 }
 
 # expect STATUS TEXT STEP… runs steps, and fails if their exit code or output is another one.

@@ -61,8 +61,9 @@ func TestInvariantsHoldWithCheckpoints(t *testing.T) {
 	})
 }
 
+// Every run of a seed is the same, which the replay of a failure relies on.
 func TestASeedIsARunOfTheEngine(t *testing.T) {
-	for seed := range uint64(8) {
+	seedrun.Each(t, 12, func(t *testing.T, seed uint64) {
 		o := sim.Options{Checkpoints: seed%2 == 1}
 		first := strings.Split(text(runSeed(t, seed, o).Trace), "\n")
 		again := strings.Split(text(runSeed(t, seed, o).Trace), "\n")
@@ -70,7 +71,7 @@ func TestASeedIsARunOfTheEngine(t *testing.T) {
 			require.Equal(t, first[i], again[i], "seed %d", seed)
 		}
 		require.Len(t, again, len(first), "seed %d", seed)
-	}
+	})
 }
 
 // text returns a trace as text.

@@ -1,6 +1,6 @@
 // Leftovers runs a command and reports what the command leaves on the machine: processes,
 // mounts, cgroups, network interfaces and namespaces, and files where programs put temporary
-// and state files. The exit code is the command's, or 1 if that is 0 and something is left.
+// and state files. The exit code is 3 if something is left, otherwise the command's.
 //
 //	leftovers bash .ci/run unit
 //
@@ -23,6 +23,9 @@ import (
 	"syscall"
 	"time"
 )
+
+// somethingLeft is the exit code if something is left.
+const somethingLeft = 3
 
 // patience is how long processes may take to end after the command.
 const patience = 10 * time.Second
@@ -67,8 +70,8 @@ func run(command []string) (int, error) {
 	for _, what := range left {
 		fmt.Println("left behind:", what)
 	}
-	if code == 0 && len(left) > 0 {
-		code = 1
+	if len(left) > 0 {
+		return somethingLeft, nil
 	}
 	return code, nil
 }

@@ -32,6 +32,7 @@ type fakeService struct {
 	at      []time.Time         // when
 	specs   []*runtimeapi.ImageSpec
 	looks   int
+	looked  []string // images that were looked up
 	running int
 	most    int // pulls at once
 
@@ -69,6 +70,7 @@ func (f *fakeService) ImageStatus(ctx context.Context, spec *runtimeapi.ImageSpe
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.looks++
+	f.looked = append(f.looked, spec.Image)
 	if f.lookErr != nil {
 		return nil, f.lookErr
 	}

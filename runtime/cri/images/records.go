@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 )
@@ -150,7 +151,7 @@ func (r *records) pulling(image string) bool {
 	return r.running[image] > 0 || r.isUnsettledLocked(image)
 }
 
-// unsettled returns the images of pulls with unknown outcome: the agent was killed, or the pull
+// unsettled returns the images of pulls with unknown outcome, sorted: the agent was killed, or the pull
 // was canceled.
 func (r *records) unsettled() []string {
 	r.mu.Lock()
@@ -162,6 +163,7 @@ func (r *records) unsettled() []string {
 			images = append(images, image)
 		}
 	}
+	slices.Sort(images)
 	return images
 }
 

@@ -190,6 +190,22 @@ func TestAnIntentThatIsLeftOverIsSettled(t *testing.T) {
 	})
 }
 
+func TestLostPullsAreSettledInOrder(t *testing.T) {
+	dir := t.TempDir()
+	want := []string{"other:1"}
+	for name := 'a'; name <= 'j'; name++ {
+		image := string(name) + ":1"
+		put(t, `{"kind":"ImagePullIntent","apiVersion":"kubelet.config.k8s.io/v1beta1","image":"`+image+`"}`, dir, "pulling", fileName(image))
+		want = append(want, image)
+	}
+	f := new(fakeService)
+	f.has("other:1")
+	m := newManager(t, images.Config{Service: f, Dir: dir})
+	_, err := m.Ensure(t.Context(), images.Request{Pod: podOf("a"), Image: "other:1", PullPolicy: v1.PullNever})
+	require.NoError(t, err)
+	assert.Equal(t, want, f.looked)
+}
+
 func TestAFileThatCannotBeReadIsNamedAndFailsSafe(t *testing.T) {
 	good := `{"kind":"ImagePulledRecord","apiVersion":"kubelet.config.k8s.io/v1beta1","lastUpdatedTime":"2026-09-26T06:36:38Z","imageRef":"sha256:img:1","credentialMapping":{"img":{"nodePodsAccessible":true}}}`
 	for name, tc := range map[string]struct {
