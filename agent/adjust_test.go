@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/kubeparts/kubeparts/agent"
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/internal/test/adjusttest"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
@@ -16,7 +17,7 @@ import (
 	"github.com/kubeparts/kubeparts/status"
 )
 
-func adjusted(t *testing.T, adjust ...agent.Adjust) {
+func adjusted(t *testing.T, adjust ...compose.Adjustment) {
 	t.Helper()
 	_, err := agent.New(agent.Config{
 		Runtime: new(runtimetest.Runtime), Sink: new(status.MemorySink), Sources: map[string]podsource.PodSource{"api": new(podsource.Memory)},
@@ -29,27 +30,27 @@ func adjusted(t *testing.T, adjust ...agent.Adjust) {
 func TestAdjustKeepsWhatEarlierFunctionsHaveSet(t *testing.T) {
 	var got podworker.Config
 	adjusted(t,
-		agent.Adjust{Workers: func(c *podworker.Config) {
+		compose.Adjust(func(c *podworker.Config) {
 			c.Resync, c.Hooks.Synced = 60, func(podworker.SyncInfo) {}
-		}},
-		agent.Adjust{Workers: func(c *podworker.Config) {
+		}),
+		compose.Adjust(func(c *podworker.Config) {
 			assert.Nil(t, c.Hooks.Synced, "it cannot be replaced")
 			c.Parallel = 50
-		}},
-		agent.Adjust{Workers: func(c *podworker.Config) { got = *c }})
+		}),
+		compose.Adjust(func(c *podworker.Config) { got = *c }))
 	assert.Equal(t, 50, got.Parallel)
 	assert.EqualValues(t, 60, got.Resync)
 }
 
 func TestAChangedLimitRemovesNoDependency(t *testing.T) {
-	dependencies := func(adjust ...agent.Adjust) map[string][]string {
+	dependencies := func(adjust ...compose.Adjustment) map[string][]string {
 		all := map[string][]string{}
-		adjusted(t, append(adjust, adjusttest.Functions[agent.Adjust](func(name string, cfg reflect.Value) {
+		adjusted(t, append(adjust, adjusttest.Functions(agent.Adjustable(), func(name string, cfg reflect.Value) {
 			all[name] = adjusttest.Dependencies(cfg)
-		}))...)
+		})...)...)
 		return all
 	}
 	before := dependencies()
-	assert.Len(t, before, reflect.TypeFor[agent.Adjust]().NumField())
-	assert.Equal(t, before, dependencies(adjusttest.Functions[agent.Adjust](adjusttest.ChangeLimit)))
+	assert.Len(t, before, len(agent.Adjustable()))
+	assert.Equal(t, before, dependencies(adjusttest.Functions(agent.Adjustable(), adjusttest.ChangeLimit)...))
 }

@@ -65,9 +65,9 @@ type Config struct {
 	// block. If nil, events are logged.
 	Record func(runtime.Event)
 
-	// Adjust changes the configuration of single components. Append to it: the functions of
-	// each element are called after those of the elements before it.
-	Adjust []Adjust
+	// Adjust changes the configurations of single components, in order: compose.Adjust makes an
+	// element of a function. [Adjustable] lists them; another one is an error. Append to it.
+	Adjust []compose.Adjustment
 
 	// Logger is used by all components. If nil, logs are discarded.
 	Logger *slog.Logger
@@ -131,23 +131,19 @@ type Claims interface {
 	podworker.Retainer
 }
 
-// Adjust has, for each component, an optional function that [New] calls with the
-// configuration of the component before it constructs the component. The
-// configuration is complete, except that its Hooks are empty: those that a function sets
-// are called after the hooks that were set before. A function may set periods and limits,
-// and may wrap a dependency on another component to observe or delay its calls. If it sets
-// a function or an interface to nil, New returns an error.
-type Adjust struct {
-	PLEG     func(*pleg.Config)
-	Prober   func(*prober.Config) // not called without Subsystems.Probes
-	Status   func(*status.Config)
-	Pipeline func(*pipeline.Config)
-	Workers  func(*podworker.Config)
-	Loop     func(*podworker.LoopConfig)
-	Merge    func(*podsource.MergeConfig)
+// Adjustable returns the types of the configurations that Config.Adjust can change: pleg.Config,
+// prober.Config, status.Config, pipeline.Config, podworker.Config, podworker.LoopConfig and
+// podsource.MergeConfig. Without Subsystems.Probes there is no prober, and its configuration is not
+// changed.
+func Adjustable() []reflect.Type {
+	return []reflect.Type{
+		reflect.TypeFor[pleg.Config](), reflect.TypeFor[prober.Config](), reflect.TypeFor[status.Config](),
+		reflect.TypeFor[pipeline.Config](), reflect.TypeFor[podworker.Config](), reflect.TypeFor[podworker.LoopConfig](),
+		reflect.TypeFor[podsource.MergeConfig](),
+	}
 }
 
-// validate returns an error that names the required field that is missing.
+// validate returns an error that names the required field that is missing, or a field that is invalid.
 func (cfg *Config) validate() error {
 	switch {
 	case cfg.Runtime == nil:
@@ -156,6 +152,9 @@ func (cfg *Config) validate() error {
 		return errors.New("agent: Config.Sources is empty")
 	case cfg.Sink == nil:
 		return errors.New("agent: Config.Sink is nil")
+	}
+	if err := compose.CheckAdjust(cfg.Adjust, Adjustable()...); err != nil {
+		return fmt.Errorf("agent: %w", err)
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/allocation"
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podsource/manifest"
 	"github.com/kubeparts/kubeparts/podworker"
@@ -107,11 +108,11 @@ func TestNewNamesTheMissingField(t *testing.T) {
 		"agent: Config.Sources is empty":                              func(c *agent.Config) { c.Sources = nil },
 		"agent: Config.Sink is nil":                                   func(c *agent.Config) { c.Sink = nil },
 		`agent: podsource: MergeConfig.Static: "x" is not in Sources`: func(c *agent.Config) { c.Static = []string{"x"} },
-		"agent: Config.Adjust.Pipeline: sets Runtime to nil": func(c *agent.Config) {
-			c.Adjust = append(c.Adjust, agent.Adjust{Pipeline: func(p *pipeline.Config) { p.Runtime = nil }})
+		"agent: Config.Adjust of pipeline.Config: sets Runtime to nil": func(c *agent.Config) {
+			c.Adjust = append(c.Adjust, compose.Adjust(func(p *pipeline.Config) { p.Runtime = nil }))
 		},
 		"agent: podworker: negative": func(c *agent.Config) {
-			c.Adjust = append(c.Adjust, agent.Adjust{Workers: func(w *podworker.Config) { w.Retry = -1 }})
+			c.Adjust = append(c.Adjust, compose.Adjust(func(w *podworker.Config) { w.Retry = -1 }))
 		},
 	} {
 		cfg := full()
@@ -172,26 +173,26 @@ func TestAdjustGetsEachConfigurationComplete(t *testing.T) {
 			}
 		}
 		var worked atomic.Int32
-		adjust := []agent.Adjust{{
-			Pipeline: func(c *pipeline.Config) {
+		adjust := []compose.Adjustment{
+			compose.Adjust(func(c *pipeline.Config) {
 				has("Pipeline", c.Runtime != nil && c.Status != nil && c.Probes != nil && c.Network != nil && c.Relister != nil)
 				has("nil subsystems", c.Resources == pipeline.Resources{} && c.Mirrors == nil && c.Admission.Admitter == nil)
-			},
-			Workers: func(c *podworker.Config) {
+			}),
+			compose.Adjust(func(c *podworker.Config) {
 				has("Workers", c.Handler != nil && c.StatusCache != nil && c.Table != nil)
 				c.Hooks.Synced = func(podworker.SyncInfo) { worked.Add(1) }
-			},
-			Loop: func(c *podworker.LoopConfig) {
+			}),
+			compose.Adjust(func(c *podworker.LoopConfig) {
 				has("Loop", c.Workers != nil && c.Garbage != nil && c.Node.Name == "edge-1" && reflect.DeepEqual(c.Sources, []string{"api"}))
-			},
-			Merge: func(c *podsource.MergeConfig) { has("Merge", c.Sink != nil && c.Sources["api"] != nil) },
-			Status: func(c *status.Config) {
+			}),
+			compose.Adjust(func(c *podsource.MergeConfig) { has("Merge", c.Sink != nil && c.Sources["api"] != nil) }),
+			compose.Adjust(func(c *status.Config) {
 				has("Status", c.Sink != nil && len(c.Facts) == 1)
-			},
-			Prober: func(c *prober.Config) {
+			}),
+			compose.Adjust(func(c *prober.Config) {
 				has("Prober", c.Status != nil && c.Handlers.HTTPGet != nil && c.HostIPs != nil)
-			},
-		}}
+			}),
+		}
 		n := start(t, agent.Config{
 			NodeName: "edge-1", Adjust: adjust, Subsystems: agent.Subsystems{Probes: prober.Handlers{HTTPGet: prober.HTTPGet{}}}, HostIPs: func() []string { return nil },
 		})
@@ -211,10 +212,10 @@ func TestAdjustGetsEachConfigurationComplete(t *testing.T) {
 func TestARemovedContainerDoesNotMakeItsPodDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var synced atomic.Int32
-		n := start(t, agent.Config{Adjust: []agent.Adjust{{Workers: func(c *podworker.Config) {
+		n := start(t, agent.Config{Adjust: []compose.Adjustment{compose.Adjust(func(c *podworker.Config) {
 			c.Resync = 24 * time.Hour
 			c.Hooks.Synced = func(podworker.SyncInfo) { synced.Add(1) }
-		}}}})
+		})}})
 		n.source.Set(newPod("web"))
 		settle()
 		for range 2 { // one dead instance is kept, the other is collected

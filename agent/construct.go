@@ -77,7 +77,7 @@ func newPLEG(cfg Config, table *podworker.Table) (*pleg.Generator, error) {
 			}
 		},
 	}
-	if err := compose.Apply(cfg.Adjust, "PLEG", &c); err != nil {
+	if err := compose.Apply(cfg.Adjust, &c); err != nil {
 		return nil, err
 	}
 	return pleg.New(c)
@@ -89,7 +89,7 @@ func newProber(cfg Config, changes *pleg.Generator) (*prober.Manager, error) {
 		return nil, nil
 	}
 	c := prober.Config{Handlers: h, Status: changes.Get, HostIPs: cfg.HostIPs, Record: cfg.Record, Logger: cfg.Logger}
-	if err := compose.Apply(cfg.Adjust, "Prober", &c); err != nil {
+	if err := compose.Apply(cfg.Adjust, &c); err != nil {
 		return nil, err
 	}
 	return prober.New(c)
@@ -113,7 +113,7 @@ func newStatus(cfg Config, probes *prober.Manager) (*status.Manager, error) {
 		}
 	}
 	c := status.Config{Sink: cfg.Sink, Facts: []func(*status.Facts){facts}, Record: cfg.Record, Logger: cfg.Logger}
-	if err := compose.Apply(cfg.Adjust, "Status", &c); err != nil {
+	if err := compose.Apply(cfg.Adjust, &c); err != nil {
 		return nil, err
 	}
 	return status.New(c)
@@ -141,7 +141,7 @@ func newPipeline(cfg Config, health *RuntimeHealth, changes *pleg.Generator, pro
 	if sub.Claims != nil {
 		c.Resources.Claims = sub.Claims
 	}
-	if err := compose.Apply(cfg.Adjust, "Pipeline", &c); err != nil {
+	if err := compose.Apply(cfg.Adjust, &c); err != nil {
 		return nil, err
 	}
 	return pipeline.New(c)
@@ -149,7 +149,7 @@ func newPipeline(cfg Config, health *RuntimeHealth, changes *pleg.Generator, pro
 
 func newWorkers(cfg Config, table *podworker.Table, changes *pleg.Generator, pipeline *pipeline.Pipeline) (*podworker.Workers, error) {
 	c := podworker.Config{Table: table, Handler: pipeline, StatusCache: changes, Record: cfg.Record, Logger: cfg.Logger}
-	if err := compose.Apply(cfg.Adjust, "Workers", &c); err != nil {
+	if err := compose.Apply(cfg.Adjust, &c); err != nil {
 		return nil, err
 	}
 	return podworker.New(c)
@@ -163,7 +163,7 @@ func newLoop(cfg Config, probes *prober.Manager, workers *podworker.Workers) (*p
 	if cfg.NodeName != "" {
 		c.Node = v1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: cfg.NodeName, UID: types.UID(cfg.NodeName)}
 	}
-	if err := compose.Apply(cfg.Adjust, "Loop", &c); err != nil {
+	if err := compose.Apply(cfg.Adjust, &c); err != nil {
 		return nil, err
 	}
 	return podworker.NewLoop(c)
@@ -171,7 +171,7 @@ func newLoop(cfg Config, probes *prober.Manager, workers *podworker.Workers) (*p
 
 func newMerge(cfg Config, loop *podworker.Loop) (*podsource.Merge, error) {
 	c := podsource.MergeConfig{Sources: cfg.Sources, Static: cfg.Static, Sink: loop, Record: cfg.Record, Logger: cfg.Logger}
-	if err := compose.Apply(cfg.Adjust, "Merge", &c); err != nil {
+	if err := compose.Apply(cfg.Adjust, &c); err != nil {
 		return nil, err
 	}
 	return podsource.NewMerge(c)

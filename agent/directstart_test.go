@@ -22,6 +22,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/agent"
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podsource/manifest"
 	"github.com/kubeparts/kubeparts/podworker/pipeline"
@@ -188,7 +189,7 @@ func directStarts(tb testing.TB, newRuntime func(exited func(types.UID)) runtime
 	times := &directTimes{source: source, set: map[types.UID]time.Time{}, exits: map[types.UID]time.Time{}, written: map[types.UID]time.Time{}, ended: map[types.UID]bool{}, done: make(chan types.UID, count)}
 	a, err := agent.New(agent.Config{
 		Runtime: newRuntime(times.exit), Sources: map[string]podsource.PodSource{podsource.APISource: podsource.Func(source.run)}, Sink: times,
-		Adjust: []agent.Adjust{{Pipeline: func(c *pipeline.Config) { c.Hooks.Stepped = times.stepped }}},
+		Adjust: []compose.Adjustment{compose.Adjust(func(c *pipeline.Config) { c.Hooks.Stepped = times.stepped })},
 	})
 	require.NoError(tb, err)
 	ctx, cancel := context.WithCancel(tb.Context())

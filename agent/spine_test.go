@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/agent"
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/internal/seedrun"
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
@@ -56,10 +57,13 @@ func newSpineOf(t testing.TB, rt *runtimetest.Runtime, sources map[string]podsou
 	var err error
 	s.Agent, err = agent.New(agent.Config{
 		Runtime: rt, Sources: sources, Static: static, Sink: status.Tee(append(sinks, s.sink)...),
-		Adjust: []agent.Adjust{{Workers: func(c *podworker.Config) {
-			c.Hooks = hooks
-			c.Jitter = func(_ types.UID, d time.Duration) time.Duration { return d } // scenarios have exact times
-		}, Merge: func(c *podsource.MergeConfig) { s.sync = c.Sink }}},
+		Adjust: []compose.Adjustment{
+			compose.Adjust(func(c *podworker.Config) {
+				c.Hooks = hooks
+				c.Jitter = func(_ types.UID, d time.Duration) time.Duration { return d } // scenarios have exact times
+			}),
+			compose.Adjust(func(c *podsource.MergeConfig) { s.sync = c.Sink }),
+		},
 	})
 	require.NoError(t, err)
 	s.changes, s.health = s.PLEG(), s.Health()

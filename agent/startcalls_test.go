@@ -19,6 +19,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/agent"
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -133,7 +134,7 @@ func testCallsOfStarts(t *testing.T, writeTime time.Duration) {
 		cfg := agent.Config{
 			Runtime: tallied{engine, tally}, Sources: map[string]podsource.PodSource{podsource.FileSource: source}, Sink: sink,
 		}
-		cfg.Adjust = append(cfg.Adjust, agent.Adjust{Pipeline: func(c *pipeline.Config) { c.Relister = laterRelister{c.Relister} }})
+		cfg.Adjust = append(cfg.Adjust, compose.Adjust(func(c *pipeline.Config) { c.Relister = laterRelister{c.Relister} }))
 		a, err := agent.New(cfg)
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())

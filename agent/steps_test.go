@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/agent"
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/podworker/pipeline"
 )
@@ -18,7 +19,7 @@ import (
 func TestInsertedStepsAreRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		granted, released := make(chan struct{}), make(chan string, 1)
-		n := start(t, agent.Config{Adjust: []agent.Adjust{{Pipeline: func(c *pipeline.Config) {
+		n := start(t, agent.Config{Adjust: []compose.Adjustment{compose.Adjust(func(c *pipeline.Config) {
 			c.Steps = append(c.Steps,
 				pipeline.Step{Name: "acquire license", Before: pipeline.MountVolumes, Run: func(ctx context.Context, _ podworker.SyncRequest) error {
 					select {
@@ -33,7 +34,7 @@ func TestInsertedStepsAreRun(t *testing.T) {
 					return nil
 				}},
 			)
-		}}}})
+		})}})
 		begin := time.Now()
 		n.source.Set(newPod("web"))
 		time.Sleep(time.Minute)

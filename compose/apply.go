@@ -3,27 +3,81 @@ package compose
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 )
 
-// Apply calls the field name of each of all, in order, with cfg, the configuration of a part:
-// an optional func(*C) or func(*C) error of the struct A, such as agent.Adjust. A function
-// gets cfg with empty Hooks, and those that it sets are joined to the earlier ones. Apply
-// returns the error of a function, or one that names the functions and interfaces that a
-// function has set to nil. It panics if A has no such field.
-func Apply[A, C any](all []A, name string, cfg *C) error {
+// An Adjustment changes the configuration of one part of an assembly before the part is constructed.
+// Assemblies, such as agent and kube/kubelet, have a list of them. [Adjust] makes one of a function.
+type Adjustment interface {
+	// Config returns the type of the configuration that Change changes, such as podworker.Config.
+	Config() reflect.Type
+
+	// Change changes the configuration that cfg, a pointer to a Config, points to.
+	Change(cfg any) error
+}
+
+// Adjust returns the Adjustment that calls change with the configuration of a part. The configuration
+// is complete, except that its Hooks are empty: those that change sets are called after the ones that
+// were set before. change may set periods and limits, and may replace or wrap what the part uses. If it
+// sets a function or an interface to nil, the constructor of the assembly returns an error.
+//
+//	cfg.Adjust = append(cfg.Adjust, compose.Adjust(func(c *podworker.Config) { c.Parallel = 50 }))
+func Adjust[C any](change func(*C)) Adjustment {
+	return adjustment[C](func(c *C) error {
+		change(c)
+		return nil
+	})
+}
+
+// TryAdjust is [Adjust] for a function that may fail: the constructor of the assembly returns its error.
+func TryAdjust[C any](change func(*C) error) Adjustment { return adjustment[C](change) }
+
+type adjustment[C any] func(*C) error
+
+func (adjustment[C]) Config() reflect.Type   { return reflect.TypeFor[C]() }
+func (a adjustment[C]) Change(cfg any) error { return a(cfg.(*C)) }
+
+// CheckAdjust returns an error that names the first of all that is nil, or that changes a configuration
+// which is none of known. The constructors of assemblies call it.
+func CheckAdjust(all []Adjustment, known ...reflect.Type) error {
+	for i, a := range all {
+		if a == nil {
+			return fmt.Errorf("Config.Adjust[%d] is nil", i)
+		}
+		if !slices.Contains(known, a.Config()) {
+			return fmt.Errorf("Config.Adjust[%d]: no part has a %s; want one of %v", i, a.Config(), known)
+		}
+	}
+	return nil
+}
+
+// Only returns those of all that change one of the configurations: an assembly passes them to another one
+// that it contains.
+func Only(all []Adjustment, of ...reflect.Type) (some []Adjustment) {
 	for _, a := range all {
-		f := reflect.ValueOf(a).FieldByName(name)
-		if f.IsNil() {
+		if slices.Contains(of, a.Config()) {
+			some = append(some, a)
+		}
+	}
+	return some
+}
+
+// Apply applies those of all that change a C, in order, to cfg. It clears the Hooks of cfg before each, and
+// joins those that it sets to the earlier ones. It returns the error of an Adjustment, or one that names
+// the functions and interfaces that it has set to nil. Assemblies call it for each part.
+func Apply[C any](all []Adjustment, cfg *C) error {
+	for _, a := range all {
+		if a.Config() != reflect.TypeFor[C]() {
 			continue
 		}
-		before, after := *cfg, reflect.ValueOf(cfg)
-		clearHooks(after.Elem())
-		if out := f.Call([]reflect.Value{after}); len(out) > 0 && !out[0].IsNil() {
-			return fmt.Errorf("Config.Adjust.%s: %w", name, out[0].Interface().(error))
+		before, after := *cfg, reflect.ValueOf(cfg).Elem()
+		clearHooks(after)
+		if err := a.Change(cfg); err != nil {
+			return fmt.Errorf("Config.Adjust of %T: %w", *cfg, err)
 		}
-		if removed := restore(reflect.ValueOf(before), after.Elem(), ""); len(removed) > 0 {
-			return fmt.Errorf("Config.Adjust.%s: sets %s to nil", name, strings.Join(removed, ", "))
+		if removed := restore(reflect.ValueOf(before), after, ""); len(removed) > 0 {
+			return fmt.Errorf("Config.Adjust of %T: sets %s to nil", *cfg, strings.Join(removed, ", "))
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package compose_test
 
 import (
 	"errors"
+	"reflect"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -25,29 +26,24 @@ type partConfig struct {
 	inner  int
 }
 
-type partAdjust struct {
-	Part   func(*partConfig)
-	Failed func(*partConfig) error
-}
-
 func TestFunctionsAreCalledInOrderAndHooksAreJoined(t *testing.T) {
 	var calls []string
 	hook := func(name string) podworker.Hooks {
 		return podworker.Hooks{Synced: func(podworker.SyncInfo) { calls = append(calls, name) }}
 	}
 	cfg := partConfig{inner: 1, Hooks: hook("own"), Nested: adjustedPart{Ask: func() int { return 1 }, Hooks: hook("nested")}}
-	err := compose.Apply([]partAdjust{
-		{},
-		{Part: func(c *partConfig) {
+	err := compose.Apply([]compose.Adjustment{
+		compose.Adjust(func(c *podworker.Config) { t.Error("of another part") }),
+		compose.Adjust(func(c *partConfig) {
 			assert.Nil(t, c.Hooks.Synced)
 			c.Limit, c.Hooks = 1, hook("first")
-		}},
-		{Part: func(c *partConfig) {
+		}),
+		compose.Adjust(func(c *partConfig) {
 			assert.Nil(t, c.Hooks.Synced)
 			assert.Equal(t, 1, c.Limit)
 			c.Nested.Limit, c.Nested.Hooks.Synced = 2, hook("second").Synced
-		}},
-	}, "Part", &cfg)
+		}),
+	}, &cfg)
 	require.NoError(t, err)
 	assert.Equal(t, []int{1, 2, 1}, []int{cfg.Limit, cfg.Nested.Limit, cfg.inner})
 	cfg.Hooks.Synced(podworker.SyncInfo{})
@@ -57,13 +53,26 @@ func TestFunctionsAreCalledInOrderAndHooksAreJoined(t *testing.T) {
 
 func TestARemovedDependencyIsAnError(t *testing.T) {
 	cfg := partConfig{Err: errors.New("an interface"), Nested: adjustedPart{Ask: func() int { return 1 }}}
-	err := compose.Apply([]partAdjust{{Part: func(c *partConfig) { *c = partConfig{Limit: 50} }}}, "Part", &cfg)
-	assert.EqualError(t, err, "Config.Adjust.Part: sets Err, Nested.Ask to nil")
+	err := compose.Apply([]compose.Adjustment{compose.Adjust(func(c *partConfig) { *c = partConfig{Limit: 50} })}, &cfg)
+	assert.EqualError(t, err, "Config.Adjust of compose_test.partConfig: sets Err, Nested.Ask to nil")
 }
 
 func TestTheErrorOfAFunctionIsReturned(t *testing.T) {
 	failed := errors.New("failed")
-	err := compose.Apply([]partAdjust{{Failed: func(*partConfig) error { return nil }}, {Failed: func(*partConfig) error { return failed }}}, "Failed", new(partConfig))
+	err := compose.Apply([]compose.Adjustment{
+		compose.TryAdjust(func(*partConfig) error { return nil }),
+		compose.TryAdjust(func(*partConfig) error { return failed }),
+	}, new(partConfig))
 	require.ErrorIs(t, err, failed)
-	assert.EqualError(t, err, "Config.Adjust.Failed: failed")
+	assert.EqualError(t, err, "Config.Adjust of compose_test.partConfig: failed")
+}
+
+func TestAnAdjustmentOfNoPartIsAnError(t *testing.T) {
+	of := compose.Adjust(func(*partConfig) {})
+	known := []reflect.Type{reflect.TypeFor[podworker.Config](), reflect.TypeFor[partConfig]()}
+	require.NoError(t, compose.CheckAdjust([]compose.Adjustment{of}, known...))
+	assert.EqualError(t, compose.CheckAdjust([]compose.Adjustment{of}, known[:1]...),
+		"Config.Adjust[0]: no part has a compose_test.partConfig; want one of [podworker.Config]")
+	assert.Len(t, compose.Only([]compose.Adjustment{of, compose.Adjust(func(*podworker.Config) {}), of}, known[1]), 2)
+	assert.EqualError(t, compose.CheckAdjust([]compose.Adjustment{of, nil}, known...), "Config.Adjust[1] is nil")
 }

@@ -36,8 +36,12 @@
 // # Adjusting a part
 //
 // An assembly such as agent or kube/kubelet has a list of functions that change the
-// configurations of its parts, and calls [Apply]: a function that sets a limit or a hook does
-// not remove what the assembly or an earlier function has set.
+// configurations of its parts, each for the part whose configuration is its parameter:
+//
+//	cfg.Adjust = append(cfg.Adjust, compose.Adjust(func(c *podworker.Config) { c.Parallel = 50 }))
+//
+// A function that sets a limit or a hook does not remove what the assembly or an earlier
+// function has set (see [Apply]), and one for a configuration that no part has is an error.
 //
 // # Stability
 //

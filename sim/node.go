@@ -166,8 +166,8 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 func (n *Node) newAgent(cfg NodeConfig, sink status.Sink) (*agent.Agent, error) {
 	c := agent.Config{
 		Runtime: cfg.Runtime, Sources: cfg.Sources, Static: cfg.Static, Sink: sink, Subsystems: agent.Subsystems{Probes: cfg.probes}, Record: cfg.Record, Logger: cfg.Logger,
-		Adjust: []agent.Adjust{{
-			PLEG: func(c *pleg.Config) {
+		Adjust: []compose.Adjustment{
+			compose.Adjust(func(c *pleg.Config) {
 				if n.seeded != nil {
 					c.Runtime = n.seeded.lister(c.Runtime)
 				}
@@ -176,14 +176,14 @@ func (n *Node) newAgent(cfg NodeConfig, sink status.Sink) (*agent.Agent, error) 
 					cfg.onEvent(e)
 					cfg.later("Handle", e.UID, func() { handle(e) })
 				}
-			},
-			Prober: func(c *prober.Config) { c.Schedule.Rand = cfg.spread },
-			Status: func(c *status.Config) {
+			}),
+			compose.Adjust(func(c *prober.Config) { c.Schedule.Rand = cfg.spread }),
+			compose.Adjust(func(c *status.Config) {
 				if cfg.probes.Exec == nil {
 					c.Facts = append(c.Facts, n.addProbeResults)
 				}
-			},
-			Pipeline: func(c *pipeline.Config) {
+			}),
+			compose.Adjust(func(c *pipeline.Config) {
 				if n.seeded != nil {
 					c.Runtime = pacedRuntime{cfg.Runtime, n.seeded.pace}
 				}
@@ -197,16 +197,16 @@ func (n *Node) newAgent(cfg NodeConfig, sink status.Sink) (*agent.Agent, error) 
 				if cfg.onSynced != nil {
 					c.Runtime = observedRuntime{c.Runtime, cfg.onSynced}
 				}
-			},
-			Workers: func(c *podworker.Config) {
+			}),
+			compose.Adjust(func(c *podworker.Config) {
 				c.StatusCache = pacedStatuses{c.StatusCache, cfg.pace}
 				c.Hooks = cfg.Hooks
 				if cfg.jitter != nil {
 					c.Jitter = func(_ types.UID, d time.Duration) time.Duration { return cfg.jitter(d) }
 				}
-			},
-			Merge: func(c *podsource.MergeConfig) { c.Sink = pacedSink{c.Sink, cfg.pace} },
-		}},
+			}),
+			compose.Adjust(func(c *podsource.MergeConfig) { c.Sink = pacedSink{c.Sink, cfg.pace} }),
+		},
 	}
 	c.Table = cfg.table
 	if cfg.images != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/kube/kubelet"
 	"github.com/kubeparts/kubeparts/shutdown"
 )
@@ -194,8 +195,8 @@ func TestShutdownTriggers(t *testing.T) {
 		}
 		require.NoError(t, err, "%+v", tc)
 		all := shutdown.Config{Triggers: cfg.Host.Shutdown.Triggers}
-		for _, a := range cfg.Adjust {
-			require.NoError(t, a.Shutdown(&all))
+		require.NoError(t, compose.Apply(cfg.Adjust, &all))
+		if len(cfg.Adjust) > 0 {
 			assert.FileExists(t, filepath.Join(o.RootDir, "shutdown-token"))
 		}
 		assert.Len(t, all.Triggers, tc.triggers)

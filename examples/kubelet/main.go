@@ -27,6 +27,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kubeparts/kubeparts/agent/statuspage"
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/kube/kubelet"
 	"github.com/kubeparts/kubeparts/runtime/process"
 	"github.com/kubeparts/kubeparts/shutdown"
@@ -148,12 +149,12 @@ func (o *options) addShutdown(cfg *kubelet.Config, page *http.ServeMux, stop fun
 		signal.Notify(terms, syscall.SIGTERM)
 		cfg.Host.Shutdown.Triggers, signals = []shutdown.Trigger{shutdown.Signals{Signals: signals[1:], Received: terms, Done: stop}}, signals[:1]
 	case o.shutdownOn == "http" && local:
-		cfg.Adjust = append(cfg.Adjust, kubelet.Adjust{Shutdown: func(s *shutdown.Config) error { // after RootDir was locked
+		cfg.Adjust = append(cfg.Adjust, compose.TryAdjust(func(s *shutdown.Config) error { // after RootDir was locked
 			trigger, err := shutdown.NewManual(filepath.Join(o.RootDir, "shutdown-token"))
 			s.Triggers = []shutdown.Trigger{trigger}
 			page.Handle("/shutdown", trigger)
 			return err
-		}})
+		}))
 	default:
 		err = fmt.Errorf("--shutdown-on=%s: want sigterm, or http with --listen at a unix socket or a loopback address", o.shutdownOn)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/kube/kubelet"
 	"github.com/kubeparts/kubeparts/kube/kubelet/config"
 	"github.com/kubeparts/kubeparts/runtime/cri"
@@ -30,18 +31,14 @@ func (o *options) record(cfg *kubelet.Config) (stop func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("--record-dir=%s: %w", o.recordDir, err)
 	}
-	cfg.Adjust = append(cfg.Adjust, kubelet.Adjust{
-		CRI: func(c *cri.Config) error {
+	cfg.Adjust = append(cfg.Adjust,
+		compose.Adjust(func(c *cri.Config) {
 			r.RuntimeState(c.Dirs.Root) // RootDir is locked
 			c.Runtime, c.Images = r.RuntimeService(c.Runtime), r.ImageService(c.Images)
-			return nil
-		},
-		Volumes: func(c *volume.Config) error {
-			c.Hooks.Operated = r.Volumes
-			return nil
-		},
-		Agent: r.Agent,
-	})
+		}),
+		compose.Adjust(func(c *volume.Config) { c.Hooks.Operated = r.Volumes }),
+		compose.Adjust(r.Agent),
+	)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {

@@ -13,6 +13,7 @@ import (
 	core "github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/allocation/admission"
 	"github.com/kubeparts/kubeparts/cm/dra"
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/kube/client"
 	"github.com/kubeparts/kubeparts/kube/node"
 	"github.com/kubeparts/kubeparts/podsource"
@@ -120,10 +121,10 @@ func (a *agent) newPods() (err error) {
 		Subsystems: subsystems,
 		HostIPs:    func() []string { return []string{a.hostIP()} },
 		Record:     a.record, Logger: logger,
-		Adjust: []core.Adjust{{
-			Status:  func(c *status.Config) { c.Facts = append(c.Facts, a.addProbes) },
-			Workers: func(c *podworker.Config) { c.Retry, c.Resync = cfg.Retry, resync },
-		}},
+		Adjust: []compose.Adjustment{
+			compose.Adjust(func(c *status.Config) { c.Facts = append(c.Facts, a.addProbes) }),
+			compose.Adjust(func(c *podworker.Config) { c.Retry, c.Resync = cfg.Retry, resync }),
+		},
 	})
 	return err
 }

@@ -22,7 +22,6 @@ type (
 	Cluster  = options.Cluster
 	Host     = options.Host
 	Shutdown = options.Shutdown
-	Adjust   = options.Adjust
 
 	NodeReporter = options.NodeReporter
 	NodeInfo     = options.NodeInfo

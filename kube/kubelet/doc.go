@@ -19,14 +19,13 @@
 //	})
 //	err = k.Run(ctx) // blocks; if ctx is done the kubelet stops and the pods keep running
 //
-// [Config].Runtime replaces the connection to containerd: by CRI services, or, in its field New, by
-// any runtime.Runtime, such as one of package runtime/containers over a machine manager. Such a node
-// is a node as any other: it registers, has a lease, and serves logs, exec and statistics as far as
-// the runtime has them. examples/virtualnode is one. Each [Adjust] that is appended
-// to Config.Adjust has a function for each subsystem that receives its configuration before it is constructed: to add
-// a plugin of volumes, an admission check or routes of the API, or to change the order of
-// eviction. The examples show each of them. examples/kubelet is a program with the
-// kubelet's command line.
+// [Config].Runtime replaces the connection to containerd: by CRI services, or, in its field New, by any
+// runtime.Runtime, such as one of package runtime/containers over a machine manager. Such a node is a node as
+// any other: it registers, has a lease, and serves logs, exec and statistics as far as the runtime has them.
+// examples/virtualnode is one. Each function that is appended to Config.Adjust receives the configuration of
+// one subsystem before that is constructed: to add a plugin of volumes, an admission check or routes of the
+// API, or to change the order of eviction. The examples show each of them. examples/kubelet is a program with
+// the kubelet's command line.
 //
 // # Concurrency
 //

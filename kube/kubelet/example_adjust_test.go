@@ -21,6 +21,7 @@ import (
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/kubeparts/kubeparts/agent"
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/eviction"
 	"github.com/kubeparts/kubeparts/kube/apitest"
 	"github.com/kubeparts/kubeparts/kube/client"
@@ -57,7 +58,7 @@ func ExampleRuntime() {
 	// <nil>
 }
 
-// Adjust.Eviction changes the order of eviction: pods with the label evict=first precede
+// A function in Config.Adjust changes the order of eviction: pods with the label evict=first precede
 // all others.
 func ExampleAdjust_eviction() {
 	cfg, remove := exampleConfig(podManifest("api"), `
@@ -83,7 +84,7 @@ spec:
 		}
 	})
 	var low atomic.Bool
-	cfg.Adjust = append(cfg.Adjust, kubelet.Adjust{Eviction: func(c *eviction.Config) error {
+	cfg.Adjust = append(cfg.Adjust, compose.Adjust(func(c *eviction.Config) {
 		c.Policy.Rank = func(_ eviction.Signal, a, b *eviction.Candidate) (int, string) {
 			last := func(c *eviction.Candidate) int {
 				if c.Pod.Labels["evict"] == "first" {
@@ -103,8 +104,7 @@ spec:
 			}
 			return &statsapi.Summary{Node: statsapi.NodeStats{Memory: &statsapi.MemoryStats{AvailableBytes: &available, WorkingSetBytes: &used}}}, nil
 		}
-		return nil
-	}})
+	}))
 
 	k, err := kubelet.Open(context.Background(), cfg)
 	if err != nil {
@@ -145,7 +145,7 @@ func (iscsiPlugin) Stats(ctx context.Context, at volume.Place, _ runtime.Volume)
 	return usage, err
 }
 
-// Adjust.Volumes adds a plugin for a type of volume.
+// A function in Config.Adjust adds a plugin for a type of volume.
 func ExampleAdjust_volumes() {
 	cfg, remove := exampleConfig(`
 apiVersion: v1
@@ -163,10 +163,9 @@ spec:
 	defer remove()
 	sink, running := whenRunning(1)
 	cfg.Sink = sink
-	cfg.Adjust = append(cfg.Adjust, kubelet.Adjust{Volumes: func(c *volume.Config) error {
+	cfg.Adjust = append(cfg.Adjust, compose.Adjust(func(c *volume.Config) {
 		c.Plugins = append(c.Plugins, iscsiPlugin{})
-		return nil
-	}})
+	}))
 
 	k, err := kubelet.Open(context.Background(), cfg)
 	if err != nil {
@@ -190,7 +189,7 @@ func (tagPolicy) Admit(_ context.Context, pod *v1.Pod) *runtime.Rejection {
 	return nil
 }
 
-// Adjust.Agent adds an admission check.
+// A function in Config.Adjust adds an admission check.
 func ExampleAdjust_admission() {
 	cfg, remove := exampleConfig(podManifest("web"))
 	defer remove()
@@ -204,10 +203,9 @@ func ExampleAdjust_admission() {
 			})
 		}
 	})
-	cfg.Adjust = append(cfg.Adjust, kubelet.Adjust{Agent: func(c *agent.Config) error {
+	cfg.Adjust = append(cfg.Adjust, compose.Adjust(func(c *agent.Config) {
 		c.Subsystems.Admitters = append(c.Subsystems.Admitters, tagPolicy{})
-		return nil
-	}})
+	}))
 
 	k, err := kubelet.Open(context.Background(), cfg)
 	if err != nil {
@@ -220,7 +218,7 @@ func ExampleAdjust_admission() {
 	// <nil>
 }
 
-// Adjust.Server adds HTTP routes to the kubelet's API. They are authenticated, and
+// A function in Config.Adjust adds HTTP routes to the kubelet's API. They are authenticated, and
 // authorized as nodes/proxy.
 func ExampleAdjust_server() {
 	cfg, remove := exampleConfig(podManifest("web"))
@@ -228,12 +226,11 @@ func ExampleAdjust_server() {
 	cfg.Configuration.Address, cfg.Configuration.Port = "127.0.0.1", -1
 	cfg.Configuration.Authentication.Anonymous.Enabled = new(true)
 	cfg.Configuration.Authorization.Mode = kubeletconfig.KubeletAuthorizationModeAlwaysAllow
-	cfg.Adjust = append(cfg.Adjust, kubelet.Adjust{Server: func(c *server.Config) error {
+	cfg.Adjust = append(cfg.Adjust, compose.Adjust(func(c *server.Config) {
 		c.Handlers = map[string]http.Handler{
 			"/version": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "edge 1.0") }),
 		}
-		return nil
-	}})
+	}))
 
 	k, err := kubelet.Open(context.Background(), cfg)
 	if err != nil {

@@ -23,6 +23,7 @@ import (
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/kubeparts/kubeparts/cm/stats"
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/kube/apitest"
 	"github.com/kubeparts/kubeparts/kube/client"
 	"github.com/kubeparts/kubeparts/kube/kubelet"
@@ -66,7 +67,7 @@ func onBackend(t *testing.T, api *apitest.Server, backend containers.Backend) ku
 				return containers.New(containers.Config{Backend: backend, Node: "vms", Engine: engine})
 			},
 		},
-		Adjust: []kubelet.Adjust{{Stats: func(c *stats.Config) error { c.MaxAge = 100 * time.Millisecond; return nil }}},
+		Adjust: []compose.Adjustment{compose.Adjust(func(c *stats.Config) { c.MaxAge = 100 * time.Millisecond })},
 		Logger: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}
 }

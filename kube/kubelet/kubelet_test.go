@@ -18,6 +18,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/agent/claim"
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/kube/server"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
@@ -47,21 +48,23 @@ func TestNewReleasesEverythingIfItFails(t *testing.T) {
 	failed := errors.New("failed")
 	for name, change := range map[string]func(*Config){
 		"volumes": func(c *Config) {
-			c.Adjust = append(c.Adjust, Adjust{Volumes: func(*volume.Config) error { return failed }})
+			c.Adjust = append(c.Adjust, compose.TryAdjust(func(*volume.Config) error { return failed }))
 		},
 		"credentials": func(c *Config) {
 			c.Runtime.CredentialProviderConfig, c.Runtime.CredentialProviderBinDir = "/none", "/none"
 		},
-		"runtime": func(c *Config) { c.Adjust = append(c.Adjust, Adjust{CRI: func(*cri.Config) error { return failed }}) },
+		"runtime": func(c *Config) {
+			c.Adjust = append(c.Adjust, compose.TryAdjust(func(*cri.Config) error { return failed }))
+		},
 		"agent": func(c *Config) {
-			c.Adjust = append(c.Adjust, Adjust{Agent: func(*agent.Config) error { return failed }})
+			c.Adjust = append(c.Adjust, compose.TryAdjust(func(*agent.Config) error { return failed }))
 		},
 		"logs": func(c *Config) {
-			c.Adjust = append(c.Adjust, Adjust{Logs: func(*logrotate.Config) error { return failed }})
+			c.Adjust = append(c.Adjust, compose.TryAdjust(func(*logrotate.Config) error { return failed }))
 		},
 		"certificate": func(c *Config) { c.Configuration.TLSCertFile, c.Configuration.TLSPrivateKeyFile = "/none", "/none" },
 		"server": func(c *Config) {
-			c.Adjust = append(c.Adjust, Adjust{Server: func(*server.Config) error { return failed }})
+			c.Adjust = append(c.Adjust, compose.TryAdjust(func(*server.Config) error { return failed }))
 		},
 		"TLS": func(c *Config) { c.Configuration.TLSMinVersion = "none" },
 	} {
@@ -83,9 +86,9 @@ func TestPlainProcessesAreClosed(t *testing.T) {
 	cfg.Runtime = Runtime{}
 	for range 2 { // the second one could not lock the directory of a runtime that is open
 		bad := cfg
-		bad.Adjust = append(bad.Adjust, Adjust{Logs: func(*logrotate.Config) error { return errors.New("failed") }})
+		bad.Adjust = append(bad.Adjust, compose.TryAdjust(func(*logrotate.Config) error { return errors.New("failed") }))
 		_, err := Open(t.Context(), bad)
-		require.EqualError(t, err, "Config.Adjust.Logs: failed")
+		require.EqualError(t, err, "Config.Adjust of logrotate.Config: failed")
 		k, err := Open(t.Context(), cfg)
 		require.NoError(t, err)
 		require.NoError(t, k.Close())
@@ -122,10 +125,9 @@ func TestASourceOfPodsIsRequired(t *testing.T) {
 	cfg := standalone(t, "")
 	_, err := Open(t.Context(), cfg)
 	require.EqualError(t, err, "there is no source of pods: want a cluster, or staticPodPath or staticPodURL in the Configuration")
-	cfg.Adjust = append(cfg.Adjust, Adjust{Agent: func(c *agent.Config) error {
+	cfg.Adjust = append(cfg.Adjust, compose.Adjust(func(c *agent.Config) {
 		c.Sources["own"] = new(podsource.Memory)
-		return nil
-	}})
+	}))
 	k, err := Open(t.Context(), cfg)
 	require.NoError(t, err)
 	require.NoError(t, k.Close())

@@ -21,6 +21,7 @@ import (
 	"github.com/kubeparts/kubeparts/internal/test/adjusttest"
 	"github.com/kubeparts/kubeparts/kube/apitest"
 	"github.com/kubeparts/kubeparts/kube/client"
+	"github.com/kubeparts/kubeparts/kube/kubelet/options"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -94,9 +95,9 @@ func eachPart(path string, v reflect.Value, f func(path string, part reflect.Val
 }
 
 // everyPart returns functions for the configurations of all subsystems and components.
-func everyPart(f func(path string, part reflect.Value) reflect.Value) []Adjust {
+func everyPart(f func(path string, part reflect.Value) reflect.Value) []compose.Adjustment {
 	each := func(name string, cfg reflect.Value) { eachPart(name, cfg, f) }
-	return []Adjust{adjusttest.Functions[Adjust](each), inAgent(adjusttest.Functions[agent.Adjust](each))}
+	return adjusttest.Functions(options.Adjustable(), each)
 }
 
 // wrappable returns Configs whose kubelets have all kinds of parts: a standalone one, and a member of
@@ -119,7 +120,7 @@ func wrappable(t *testing.T) map[string]Config {
 type parts map[string][]string
 
 // open opens a kubelet with the functions and returns its parts. The functions are called first.
-func open(t *testing.T, cfg Config, adjust ...Adjust) (parts, error) {
+func open(t *testing.T, cfg Config, adjust ...compose.Adjustment) (parts, error) {
 	t.Helper()
 	found := parts{}
 	cfg.Adjust = append(adjust, everyPart(func(path string, part reflect.Value) reflect.Value {
@@ -134,7 +135,7 @@ func open(t *testing.T, cfg Config, adjust ...Adjust) (parts, error) {
 }
 
 // wrapped returns functions that wrap every part. They fail the test if there is no wrapper for one.
-func wrapped(t *testing.T) []Adjust {
+func wrapped(t *testing.T) []compose.Adjustment {
 	all := wrappers()
 	return everyPart(func(path string, part reflect.Value) reflect.Value {
 		w := all[part.Type()]
@@ -157,7 +158,7 @@ func TestAWrappedPartKeepsItsOptionalInterfaces(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, before, after)
 			assert.Greater(t, len(before), 50)
-			for _, path := range []string{"Agent.Runtime", "Agent.Subsystems.Volumes", "Workers.Handler", "Server.Runtime"} {
+			for _, path := range []string{"agent.Config.Runtime", "agent.Config.Subsystems.Volumes", "podworker.Config.Handler", "server.Config.Runtime"} {
 				assert.NotEmpty(t, after[path], path)
 			}
 		})
@@ -170,15 +171,15 @@ var looksFor = map[string]struct {
 	name     string // of the part, in an error
 	optional []string
 }{
-	"Agent.Runtime":              {"agent: Config.Runtime", []string{"runtime.Checker", "runtime.GarbageCollector", "runtime.Watcher"}},
-	"Agent.Subsystems.Volumes":   {"agent: Config.Subsystems.Volumes", []string{"podworker.Retainer", "agent.VolumeHolder", "pipeline.BlockedReporter"}},
-	"PLEG.Runtime":               {"pleg: Config.Runtime", []string{"runtime.Watcher"}},
-	"Pipeline.Resources.Volumes": {"pipeline: Config.Resources.Volumes", []string{"pipeline.BlockedReporter"}},
-	"Workers.Handler":            {"podworker: Config.Handler", []string{"podworker.Retainer", "podworker.Reconciler", "podworker.Updater", "podworker.ProgressReporter"}},
-	"Images.Store":               {"imagegc: Config.Store", []string{"imagegc.Forgetter"}},
-	"Server.Runtime": {"server: Config.Runtime", []string{"runtime.Execer", "runtime.StreamExecer", "runtime.StreamServer", "runtime.Attacher",
+	"agent.Config.Runtime":              {"agent: Config.Runtime", []string{"runtime.Checker", "runtime.GarbageCollector", "runtime.Watcher"}},
+	"agent.Config.Subsystems.Volumes":   {"agent: Config.Subsystems.Volumes", []string{"podworker.Retainer", "agent.VolumeHolder", "pipeline.BlockedReporter"}},
+	"pleg.Config.Runtime":               {"pleg: Config.Runtime", []string{"runtime.Watcher"}},
+	"pipeline.Config.Resources.Volumes": {"pipeline: Config.Resources.Volumes", []string{"pipeline.BlockedReporter"}},
+	"podworker.Config.Handler":          {"podworker: Config.Handler", []string{"podworker.Retainer", "podworker.Reconciler", "podworker.Updater", "podworker.ProgressReporter"}},
+	"imagegc.Config.Store":              {"imagegc: Config.Store", []string{"imagegc.Forgetter"}},
+	"server.Config.Runtime": {"server: Config.Runtime", []string{"runtime.Execer", "runtime.StreamExecer", "runtime.StreamServer", "runtime.Attacher",
 		"runtime.PortForwarder", "runtime.LogReader", "runtime.Checkpointer"}},
-	"Volumes.Plugins": {"volume: Config.Plugins[", []string{"volume.Refresher", "volume.ObjectReferrer", "volume.Attacher", "volume.Stager", "volume.Expander",
+	"volume.Config.Plugins": {"volume: Config.Plugins[", []string{"volume.Refresher", "volume.ObjectReferrer", "volume.Attacher", "volume.Stager", "volume.Expander",
 		"volume.MountOptioner", "volume.BlockMapper", "volume.SELinuxMounter", "volume.HealthReporter"}},
 }
 
@@ -221,7 +222,7 @@ func TestVolumesOfRemovedPodsAreCollectedThroughWrappers(t *testing.T) {
 	pods := filepath.Join(cfg.RootDir, "pods")
 	orphan := filepath.Join(pods, "0b0e2bc1-5f3a-4c0e-8c71-3f6c1f2a9d10")
 	require.NoError(t, os.MkdirAll(filepath.Join(orphan, "volumes", "kubernetes.io~empty-dir", "data"), 0o750))
-	cfg.Adjust = append(wrapped(t), inAgent(agent.Adjust{Loop: func(c *podworker.LoopConfig) { c.GarbagePeriod = 50 * time.Millisecond }}))
+	cfg.Adjust = append(wrapped(t), compose.Adjust(func(c *podworker.LoopConfig) { c.GarbagePeriod = 50 * time.Millisecond }))
 	k, err := Open(t.Context(), cfg)
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())

@@ -61,7 +61,7 @@ type Config struct {
 	Record func(runtime.Event)
 
 	// Adjust changes the configuration of single parts of the agent.
-	Adjust []agent.Adjust
+	Adjust []compose.Adjustment
 
 	// Logger; if nil, logs are discarded.
 	Logger *slog.Logger

@@ -12,7 +12,7 @@
 // # Usage
 //
 // Construct a Pipeline with New and pass it to podworker.New as the Handler; package agent does
-// so, and Adjust.Pipeline of its Config sets Steps. Every subsystem but the runtime may be nil and is
+// so, and a function in Config.Adjust of it sets Steps. Every subsystem but the runtime may be nil and is
 // then left out.
 //
 // A resource that a step acquires in Sync is released by another step in Cleanup, next to

@@ -56,7 +56,7 @@ func (printed) Mount(_ context.Context, pod *v1.Pod) (map[string]runtime.Volume,
 func (printed) Unmount(context.Context, *v1.Pod) error { return nil }
 
 // A pod waits for a license before its volumes are mounted, and returns it after its cleanup. An agent
-// sets Steps by Adjust.Pipeline of its Config; this example calls the Pipeline directly.
+// sets Steps by a function in its Config.Adjust; this example calls the Pipeline directly.
 func ExampleStep() {
 	l := &licenses{free: make(chan struct{}, 1)}
 	l.free <- struct{}{} // for one pod at a time

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/agent"
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/prober"
@@ -20,8 +21,8 @@ import (
 // workers, and the state that an earlier agent has left: the checkpoint of the prober and the restored statuses. The
 // runtime and the hooks of volumes are wrapped by the caller, before it constructs
 // what calls them; it also records the [Recorder.RuntimeState]. The agent inspects pods by calls, also where the
-// status of an event would do. It returns nil, so that it is a kubelet.Adjust.Agent.
-func (r *Recorder) Agent(cfg *agent.Config) error {
+// status of an event would do. compose.Adjust makes an element of kubelet.Config.Adjust of it.
+func (r *Recorder) Agent(cfg *agent.Config) {
 	wrapped := &Agent{Sources: slices.Sorted(maps.Keys(cfg.Sources)), Probes: cfg.Subsystems.Probes != prober.Handlers{}, Cgroups: cfg.Subsystems.Cgroups != nil}
 	r.add(0, func(*encoder) Frame { return Frame{Agent: wrapped} })
 	cfg.Sources = maps.Clone(cfg.Sources)
@@ -35,14 +36,14 @@ func (r *Recorder) Agent(cfg *agent.Config) error {
 	if c, ok := cfg.Subsystems.Cgroups.(Cgroups); ok {
 		cfg.Subsystems.Cgroups = r.Cgroups(c)
 	}
-	cfg.Adjust = append(slices.Clone(cfg.Adjust), agent.Adjust{
-		Status: func(c *status.Config) {
+	cfg.Adjust = append(slices.Clone(cfg.Adjust),
+		compose.Adjust(func(c *status.Config) {
 			if c.Restore != nil {
 				c.Restore = r.restored(c.Restore)
 			}
-		},
-		PLEG: func(c *pleg.Config) { c.Runtime = reading{c.Runtime} },
-		Prober: func(c *prober.Config) {
+		}),
+		compose.Adjust(func(c *pleg.Config) { c.Runtime = reading{c.Runtime} }),
+		compose.Adjust(func(c *prober.Config) {
 			if c.Path != "" {
 				r.checkpoint(c.Path, ProbesFile)
 			}
@@ -55,8 +56,8 @@ func (r *Recorder) Agent(cfg *agent.Config) error {
 				r.Draw("prober", v)
 				return v
 			}
-		},
-		Workers: func(c *podworker.Config) {
+		}),
+		compose.Adjust(func(c *podworker.Config) {
 			next := c.Jitter
 			if next == nil {
 				next = podworker.NewJitter()
@@ -69,7 +70,6 @@ func (r *Recorder) Agent(cfg *agent.Config) error {
 				}
 				return v
 			}
-		},
-	})
-	return nil
+		}),
+	)
 }

@@ -99,7 +99,7 @@ func recordAgent(t *testing.T, cfg record.Config, runs time.Duration, pods ...*v
 			Runtime: rt, Sources: map[string]podsource.PodSource{podsource.APISource: source}, Sink: new(failingSink),
 			Subsystems: agent.Subsystems{Probes: prober.Handlers{Exec: fakeProbe{}}, Cgroups: fakeCgroups{}},
 		}
-		require.NoError(t, r.Agent(&agentConfig))
+		r.Agent(&agentConfig)
 		a, err := agent.New(agentConfig)
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())

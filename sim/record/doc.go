@@ -22,7 +22,7 @@
 //		Runtime: recorder.RuntimeService(client.Runtime), Images: recorder.ImageService(client.Images), …
 //	})
 //	volumes.Hooks.Operated = recorder.Volumes
-//	err = recorder.Agent(&agentConfig) // sources, sink, probes, cgroups
+//	recorder.Agent(&agentConfig) // sources, sink, probes, cgroups
 //	…
 //	go recorder.Run(ctx) // stopped after the agent
 //

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/agent"
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/internal/checkpoint"
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/sim/record"
@@ -29,22 +30,20 @@ func TestTheStateOnDiskIsRecorded(t *testing.T) {
 	all := read(t, recorded(t, record.Config{Dir: t.TempDir()}, func(r *record.Recorder) {
 		r.RuntimeState(root)
 		r.RuntimeState(filepath.Join(root, "missing"))
-		cfg := agent.Config{Adjust: []agent.Adjust{{
-			Prober: func(c *prober.Config) { c.Path = filepath.Join(root, record.ProbesFile) },
-			Status: func(c *status.Config) {
+		cfg := agent.Config{Adjust: []compose.Adjustment{
+			compose.Adjust(func(c *prober.Config) { c.Path = filepath.Join(root, record.ProbesFile) }),
+			compose.Adjust(func(c *status.Config) {
 				c.Restore = func(uid types.UID) (v1.PodStatus, bool) {
 					return v1.PodStatus{Phase: v1.PodRunning, ContainerStatuses: []v1.ContainerStatus{{
 						LastTerminationState: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{Message: marker}},
 					}}}, uid == "a"
 				}
-			},
-		}}}
-		require.NoError(t, r.Agent(&cfg))
+			}),
+		}}
+		r.Agent(&cfg)
 		statuses, probes := new(status.Config), new(prober.Config)
-		for _, a := range cfg.Adjust {
-			a.Prober(probes)
-			a.Status(statuses)
-		}
+		require.NoError(t, compose.Apply(cfg.Adjust, probes))
+		require.NoError(t, compose.Apply(cfg.Adjust, statuses))
 		restored, ok := statuses.Restore("a")
 		assert.True(t, ok)
 		assert.Equal(t, marker, restored.ContainerStatuses[0].LastTerminationState.Terminated.Message, "only the recording is masked")

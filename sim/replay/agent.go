@@ -3,12 +3,14 @@ package replay
 import (
 	"maps"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/agent"
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker"
@@ -39,8 +41,12 @@ func (w *world) newAgent(opts Options, header string, dir string, drawn *timelin
 	if w.model == nil {
 		config.Calls.Starts = -1
 	}
-	if opts.AdjustRuntime != nil {
-		opts.AdjustRuntime(&config)
+	ofAgent := agent.Adjustable()
+	if err := compose.CheckAdjust(opts.Adjust, append(ofAgent, reflect.TypeFor[cri.Config](), reflect.TypeFor[agent.Config]())...); err != nil {
+		return nil, err
+	}
+	if err := compose.Apply(opts.Adjust, &config); err != nil {
+		return nil, err
 	}
 	rt, err := cri.New(config)
 	if err != nil {
@@ -49,22 +55,22 @@ func (w *world) newAgent(opts Options, header string, dir string, drawn *timelin
 	c := agent.Config{
 		NodeName: header, Runtime: rt, Sources: map[string]podsource.PodSource{}, Sink: sink{w, drawn}, Logger: opts.Logger,
 		HostIPs: func() []string { return w.x.hostIPs }, Table: w.table, Record: func(runtime.Event) {},
-		Adjust: []agent.Adjust{{
-			PLEG:   func(c *pleg.Config) { c.Runtime = lister{rt, w} },
-			Status: func(c *status.Config) { c.Restore = w.x.restore },
-			Prober: func(c *prober.Config) {
+		Adjust: []compose.Adjustment{
+			compose.Adjust(func(c *pleg.Config) { c.Runtime = lister{rt, w} }),
+			compose.Adjust(func(c *status.Config) { c.Restore = w.x.restore }),
+			compose.Adjust(func(c *prober.Config) {
 				if w.x.hasFile(record.ProbesFile) { // it is written periodically
 					c.Path = filepath.Join(root, record.ProbesFile)
 				}
 				c.Schedule.Rand = func() float64 { return w.draw("prober", "", 0, 0.5) }
-			},
-			Workers: func(c *podworker.Config) {
+			}),
+			compose.Adjust(func(c *podworker.Config) {
 				c.Jitter = func(uid types.UID, d time.Duration) time.Duration {
 					return time.Duration(w.draw("podworker", uid, d, 1.25) * float64(d))
 				}
 				c.StatusCache = pacedStatuses{c.StatusCache, w}
-			},
-		}},
+			}),
+		},
 	}
 	for _, source := range slices.Sorted(maps.Keys(w.x.sources)) {
 		c.Sources[source] = w.source(source, w.x.sources[source])
@@ -84,13 +90,14 @@ func (w *world) newAgent(opts Options, header string, dir string, drawn *timelin
 	if w.x.volumes {
 		c.Subsystems.Volumes = volumes{w}
 	}
-	if opts.AdjustAgent != nil {
-		opts.AdjustAgent(&c)
+	if err := compose.Apply(opts.Adjust, &c); err != nil {
+		return nil, err
 	}
-	c.Adjust = append(c.Adjust, agent.Adjust{Pipeline: func(p *pipeline.Config) {
+	c.Adjust = append(c.Adjust, compose.Only(opts.Adjust, ofAgent...)...)
+	c.Adjust = append(c.Adjust, compose.Adjust(func(p *pipeline.Config) {
 		p.Status = pacedReporter{p.Status, w}
 		p.Runtime = localFailures{p.Runtime}
-	}})
+	}))
 	if w.model != nil {
 		w.model.adjust(&c)
 	}

@@ -45,7 +45,7 @@ func (confirming) DeletePod(context.Context, *v1.Pod) error { return nil }
 // The API server returns a status whose message is masked in the recording: the replayed agent does not write it again.
 func TestAMaskedStatusIsConfirmed(t *testing.T) {
 	cfg := nodeConfig{latency: 20 * time.Millisecond, seed: 1}
-	cfg.adjust = func(c *agent.Config) { c.Sink = confirming{c.Sources[podsource.APISource].(*podsource.Memory)} }
+	cfg.adjust = adjusting(func(c *agent.Config) { c.Sink = confirming{c.Sources[podsource.APISource].(*podsource.Memory)} })
 	r := open(t, recordNode(t, cfg, func(n node) {
 		crash := pod("crash", container("main", "crash"))
 		crash.Spec.Containers[0].Env[0].Value = "uid-crash" // the message of the back-off contains it

@@ -24,9 +24,7 @@ func TestDecisionsAreCompared(t *testing.T) {
 	assert.Nil(t, same.Divergence)
 	assert.Empty(t, same.Violations)
 
-	other, err := replay.Run(t.Context(), r, replay.Options{Decisions: true, AdjustRuntime: func(c *cri.Config) {
-		c.Containers.Backoff.Initial = 40 * time.Second
-	}})
+	other, err := replay.Run(t.Context(), r, replay.Options{Decisions: true, Adjust: adjusting(func(c *cri.Config) { c.Containers.Backoff.Initial = 40 * time.Second })})
 	require.NoError(t, err)
 	require.NotNil(t, other.Divergence)
 	assert.Equal(t, "default/crash", other.Divergence.Pod)

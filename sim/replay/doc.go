@@ -68,7 +68,7 @@
 //   - What is not recorded is not replayed: admission, allocation and resizes, resource claims, mirror pods,
 //     image garbage collection, drains. Variables from ConfigMaps and Secrets have a constant value. Hooks that
 //     send requests are removed; exec hooks are replayed. The replayed agent has the default configuration;
-//     that of the recorded program can be set with Options.AdjustAgent and Options.AdjustRuntime.
+//     that of the recorded program can be set with Options.Adjust.
 //   - The limit of concurrent starts followed the latency of the runtime, call by call. A compared replay has no
 //     limit: a start waits for its recorded time if the recorded agent was starting something all the time until then.
 //   - How often an agent tries to remove what the runtime refuses to remove is not

@@ -10,7 +10,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/podworker"
 	"github.com/kubeparts/kubeparts/runtime/fake"
 	"github.com/kubeparts/kubeparts/sim/record"
@@ -24,9 +23,7 @@ func TestGarbageIsRemovedWithinAPeriod(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 	}))
 	for period, diverges := range map[time.Duration]bool{5 * time.Second: false, 17 * time.Second: false, time.Minute: false, time.Hour: true} {
-		result, err := replay.Run(t.Context(), r, replay.Options{AdjustAgent: func(c *agent.Config) {
-			c.Adjust = append(c.Adjust, agent.Adjust{Loop: func(c *podworker.LoopConfig) { c.GarbagePeriod = period }})
-		}})
+		result, err := replay.Run(t.Context(), r, replay.Options{Adjust: adjusting(func(c *podworker.LoopConfig) { c.GarbagePeriod = period })})
 		require.NoError(t, err)
 		require.Equal(t, diverges, result.Divergence != nil, "each %v: %v", period, result.Divergence)
 		if diverges {
@@ -43,9 +40,7 @@ func TestAnEventOfALaterRemovalDelaysNoOther(t *testing.T) {
 		_ = n.fake.Exit("uid-web", "main", 3)
 		time.Sleep(time.Minute)
 	}))
-	result, err := replay.Run(t.Context(), r, replay.Options{Tolerance: 2 * time.Second, AdjustAgent: func(c *agent.Config) {
-		c.Adjust = append(c.Adjust, agent.Adjust{Loop: func(c *podworker.LoopConfig) { c.GarbagePeriod = 100 * time.Second }})
-	}})
+	result, err := replay.Run(t.Context(), r, replay.Options{Tolerance: 2 * time.Second, Adjust: adjusting(func(c *podworker.LoopConfig) { c.GarbagePeriod = 100 * time.Second })})
 	require.NoError(t, err)
 	assert.Nil(t, result.Divergence, "%v", result.Divergence)
 }
@@ -67,9 +62,7 @@ func TestRemovalsThatFailAreReplayedAtAnyNumber(t *testing.T) {
 		time.Sleep(8 * time.Minute)
 	}))
 	for _, period := range []time.Duration{20 * time.Second, time.Minute, 4 * time.Minute} {
-		result, err := replay.Run(t.Context(), r, replay.Options{AdjustAgent: func(c *agent.Config) {
-			c.Adjust = append(c.Adjust, agent.Adjust{Loop: func(c *podworker.LoopConfig) { c.GarbagePeriod = period }})
-		}})
+		result, err := replay.Run(t.Context(), r, replay.Options{Adjust: adjusting(func(c *podworker.LoopConfig) { c.GarbagePeriod = period })})
 		require.NoError(t, err)
 		assert.Nil(t, result.Divergence, "each %v: %v", period, result.Divergence)
 	}

@@ -27,7 +27,7 @@ func (o unreadServices) Services(context.Context, string) ([]*v1.Service, bool) 
 func TestALocalFailureIsReplayed(t *testing.T) {
 	until := new(time.Time)
 	cfg := nodeConfig{latency: 20 * time.Millisecond, seed: 1}
-	cfg.runtime = func(c *cri.Config) { c.Providers.Objects = unreadServices{until: until} }
+	cfg.adjust = adjusting(func(c *cri.Config) { c.Providers.Objects = unreadServices{until: until} })
 	r := open(t, recordNode(t, cfg, func(n node) {
 		*until = time.Now().Add(45 * time.Second)
 		n.source.Set(pod("web", container("main", "nginx")))

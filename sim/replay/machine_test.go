@@ -15,6 +15,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/agent"
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/prober"
@@ -93,9 +94,9 @@ func (m *machine) run(recorded bool, do func()) {
 		NodeName: "node-1", Runtime: rt, Sources: map[string]podsource.PodSource{podsource.APISource: m.source}, Sink: m.sink,
 		HostIPs:    func() []string { return []string{"10.0.0.1"} },
 		Subsystems: agent.Subsystems{Probes: prober.Handlers{Exec: slowProbe{}}, Volumes: volumes},
-		Adjust:     []agent.Adjust{{Prober: func(c *prober.Config) { c.Path = m.state + "/" + record.ProbesFile }}},
+		Adjust:     []compose.Adjustment{compose.Adjust(func(c *prober.Config) { c.Path = m.state + "/" + record.ProbesFile })},
 	}
-	require.NoError(m, r.Agent(&cfg))
+	r.Agent(&cfg)
 	a, err := agent.New(cfg)
 	require.NoError(m, err)
 	ctx, cancel := context.WithCancel(m.Context())
@@ -146,15 +147,17 @@ func (o *observer) add(err error, words ...string) {
 func (o *observer) options() replay.Options {
 	o.names = map[string]string{}
 	return replay.Options{
-		AdjustRuntime: func(c *cri.Config) { c.Runtime = observedRuntime{c.Runtime, o} },
-		AdjustAgent: func(c *agent.Config) {
-			c.Sink = observedSink{c.Sink, o}
-			if c.Subsystems.Volumes != nil {
-				c.Subsystems.Volumes = observedVolumes{c.Subsystems.Volumes, o}
-			}
-			if c.Subsystems.Probes.Exec != nil {
-				c.Subsystems.Probes.Exec = observedProbe{c.Subsystems.Probes.Exec, o}
-			}
+		Adjust: []compose.Adjustment{
+			compose.Adjust(func(c *cri.Config) { c.Runtime = observedRuntime{c.Runtime, o} }),
+			compose.Adjust(func(c *agent.Config) {
+				c.Sink = observedSink{c.Sink, o}
+				if c.Subsystems.Volumes != nil {
+					c.Subsystems.Volumes = observedVolumes{c.Subsystems.Volumes, o}
+				}
+				if c.Subsystems.Probes.Exec != nil {
+					c.Subsystems.Probes.Exec = observedProbe{c.Subsystems.Probes.Exec, o}
+				}
+			}),
 		},
 	}
 }

@@ -13,6 +13,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/kubeparts/kubeparts/agent"
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/podworker/pipeline"
@@ -320,10 +321,10 @@ func (m *model) deliver(ctx context.Context, out chan *runtimeapi.ContainerEvent
 
 // adjust makes an agent report its events and its calls of SyncPod and KillPod.
 func (m *model) adjust(c *agent.Config) {
-	c.Adjust = append(c.Adjust, agent.Adjust{
-		PLEG:     func(p *pleg.Config) { p.Handle = m.observeEvents(p.Handle) },
-		Pipeline: func(p *pipeline.Config) { p.Runtime = checkedRuntime{p.Runtime, m} },
-	})
+	c.Adjust = append(c.Adjust,
+		compose.Adjust(func(p *pleg.Config) { p.Handle = m.observeEvents(p.Handle) }),
+		compose.Adjust(func(p *pipeline.Config) { p.Runtime = checkedRuntime{p.Runtime, m} }),
+	)
 }
 
 // observeEvents returns a handler of pleg that reports events.

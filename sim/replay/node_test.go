@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/agent"
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/podsource"
 	"github.com/kubeparts/kubeparts/prober"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -41,9 +42,13 @@ type nodeConfig struct {
 	latency time.Duration // the most that a call takes
 	errors  uint64        // one of so many calls fails; zero: none
 	fault   func(fake.Call) error
-	adjust  func(*agent.Config)
-	runtime func(*cri.Config)
+	adjust  []compose.Adjustment // as in replay.Options
 	volumes func(*record.Recorder)
+}
+
+// adjusting returns a list of one change.
+func adjusting[C any](change func(*C)) []compose.Adjustment {
+	return []compose.Adjustment{compose.Adjust(change)}
 }
 
 // stateDir returns a directory in memory if possible.
@@ -92,9 +97,7 @@ func recordNode(t testing.TB, cfg nodeConfig, do func(n node)) string {
 		runtimeConfig := cri.Config{
 			Name: "fakecri", Runtime: r.RuntimeService(fake), Images: r.ImageService(fake), Dirs: cri.Dirs{Root: state + "/root", PodLogs: state + "/logs"},
 		}
-		if cfg.runtime != nil {
-			cfg.runtime(&runtimeConfig)
-		}
+		require.NoError(t, compose.Apply(cfg.adjust, &runtimeConfig))
 		rt, err := cri.New(runtimeConfig)
 		require.NoError(t, err)
 		n := node{t, fake, new(podsource.Memory)}
@@ -106,10 +109,9 @@ func recordNode(t testing.TB, cfg nodeConfig, do func(n node)) string {
 		if cfg.volumes != nil {
 			cfg.volumes(r)
 		}
-		if cfg.adjust != nil {
-			cfg.adjust(&agentConfig)
-		}
-		require.NoError(t, r.Agent(&agentConfig))
+		require.NoError(t, compose.Apply(cfg.adjust, &agentConfig))
+		agentConfig.Adjust = compose.Only(cfg.adjust, agent.Adjustable()...)
+		r.Agent(&agentConfig)
 		a, err := agent.New(agentConfig)
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())

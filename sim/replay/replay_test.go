@@ -96,23 +96,19 @@ func TestADefectDiverges(t *testing.T) {
 		want replay.Divergence // Recorded, Replayed and Reason: parts of them
 	}{
 		"a shorter back-off": {
-			replay.Options{AdjustRuntime: func(c *cri.Config) { c.Containers.Backoff = plan.BackoffConfig{Initial: time.Second} }},
+			replay.Options{Adjust: adjusting(func(c *cri.Config) { c.Containers.Backoff = plan.BackoffConfig{Initial: time.Second} })},
 			replay.Divergence{Pod: "default/crash", What: "calls", Recorded: "CreateContainer main, attempt 2", Replayed: "CreateContainer main, attempt 2", Reason: "earlier than recorded"},
 		},
 		"a longer back-off": {
-			replay.Options{AdjustRuntime: func(c *cri.Config) { c.Containers.Backoff = plan.BackoffConfig{Initial: 30 * time.Second} }},
+			replay.Options{Adjust: adjusting(func(c *cri.Config) { c.Containers.Backoff = plan.BackoffConfig{Initial: 30 * time.Second} })},
 			replay.Divergence{Pod: "default/crash", What: "statuses", Recorded: "UpdatePodStatus", Replayed: "UpdatePodStatus", Reason: `recorded "back-off 10s restarting failed container=main pod=crash_default(uid-crash)", replayed "back-off 30s `},
 		},
 		"half of the grace period": {
-			replay.Options{AdjustAgent: func(c *agent.Config) {
-				c.Adjust = append(c.Adjust, agent.Adjust{Pipeline: func(p *pipeline.Config) { p.Runtime = halfGrace{p.Runtime} }})
-			}},
+			replay.Options{Adjust: adjusting(func(p *pipeline.Config) { p.Runtime = halfGrace{p.Runtime} })},
 			replay.Divergence{Pod: "default/stubborn", What: "calls", Recorded: `"timeout":"10"`, Replayed: `"timeout":"5"`, Reason: `timeout: recorded "10", replayed "5"`},
 		},
 		"liveness is ignored": {
-			replay.Options{AdjustAgent: func(c *agent.Config) {
-				c.Adjust = append(c.Adjust, agent.Adjust{Pipeline: func(p *pipeline.Config) { p.Probes = withoutLiveness{p.Probes} }})
-			}},
+			replay.Options{Adjust: adjusting(func(p *pipeline.Config) { p.Probes = withoutLiveness{p.Probes} })},
 			replay.Divergence{Pod: "default/web"},
 		},
 	} {
@@ -277,7 +273,7 @@ func (o *operations) Unmount(_ context.Context, pod *v1.Pod) error {
 func TestVolumesAndCgroupsAreReplayed(t *testing.T) {
 	ops := &operations{failed: map[string]bool{}}
 	cfg := nodeConfig{latency: 20 * time.Millisecond, seed: 1, volumes: func(r *record.Recorder) { ops.report = r.Volumes }}
-	cfg.adjust = func(c *agent.Config) { c.Subsystems.Cgroups, c.Subsystems.Volumes = ops, ops }
+	cfg.adjust = adjusting(func(c *agent.Config) { c.Subsystems.Cgroups, c.Subsystems.Volumes = ops, ops })
 	r := open(t, recordNode(t, cfg, func(n node) {
 		web := pod("web", container("main", "nginx"))
 		web.Spec.Volumes = []v1.Volume{{Name: "data", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}}
@@ -333,7 +329,7 @@ func (*blockedVolume) Unmount(context.Context, *v1.Pod) error { return nil }
 func TestAVolumeThatFailsDoesNotDelayOthers(t *testing.T) {
 	volumes := new(blockedVolume)
 	cfg := nodeConfig{seed: 1, volumes: func(r *record.Recorder) { volumes.report = r.Volumes }}
-	cfg.adjust = func(c *agent.Config) { c.Subsystems.Volumes = volumes }
+	cfg.adjust = adjusting(func(c *agent.Config) { c.Subsystems.Volumes = volumes })
 	r := open(t, recordNode(t, cfg, func(n node) {
 		web := pod("web", container("main", "nginx"))
 		for _, name := range []string{"first", "second"} {

@@ -9,8 +9,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/kubeparts/kubeparts/agent"
-	"github.com/kubeparts/kubeparts/runtime/cri"
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/sim"
 	"github.com/kubeparts/kubeparts/sim/timeline"
 	"github.com/kubeparts/kubeparts/sim/virtualtime"
@@ -37,11 +36,10 @@ type Options struct {
 	// removed. Empty means a directory in memory if the system has /dev/shm.
 	Dir string
 
-	// AdjustAgent and AdjustRuntime change the configuration of the agent, for example to that
-	// of the program that was recorded, or to examine a change. They must not replace the
-	// sources, the sink, or the services of the CRI. Optional.
-	AdjustAgent   func(*agent.Config)
-	AdjustRuntime func(*cri.Config)
+	// Adjust changes the configurations of the agent, for example to those of the program that was
+	// recorded, or to examine a change: cri.Config, agent.Config, and those of agent.Adjustable. They must
+	// not replace the sources, the sink, or the services of the CRI. Optional.
+	Adjust []compose.Adjustment
 
 	// Invariants are the names of [Invariants] to evaluate. If there are any, the replayed agent is checked by
 	// them and not compared with the recorded one: the replay does not end at a difference, and the runtime

@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/kubeparts/kubeparts/agent"
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/podworker/pipeline"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
@@ -84,33 +84,28 @@ func (r runtimeDefect) KillPod(ctx context.Context, req runtime.KillRequest) err
 	return r.kill(r.Runtime, ctx, req)
 }
 
-func adjustPipeline(change func(*pipeline.Config)) func(*agent.Config) {
-	return func(c *agent.Config) { c.Adjust = append(c.Adjust, agent.Adjust{Pipeline: change}) }
-}
-
-func defect(d runtimeDefect) func(*agent.Config) {
-	return adjustPipeline(func(p *pipeline.Config) { d.Runtime = p.Runtime; p.Runtime = d })
+func defect(d runtimeDefect) []compose.Adjustment {
+	return adjusting(func(p *pipeline.Config) { d.Runtime = p.Runtime; p.Runtime = d })
 }
 
 // defects are agents that are recorded, checked and shrunk.
 var defects = map[string]struct {
 	invariant string
-	agent     func(*agent.Config)
-	runtime   func(*cri.Config)
+	adjust    []compose.Adjustment
 }{
-	"half of the grace period": {"grace-period-given", adjustPipeline(func(p *pipeline.Config) { p.Runtime = halfGrace{p.Runtime} }), nil},
-	"no back-off":              {"back-off", nil, func(c *cri.Config) { c.Containers.Backoff = plan.BackoffConfig{Initial: time.Second} }},
-	"liveness is ignored":      {"unhealthy-restarted", adjustPipeline(func(p *pipeline.Config) { p.Probes = withoutLiveness{p.Probes} }), nil},
+	"half of the grace period": {"grace-period-given", adjusting(func(p *pipeline.Config) { p.Runtime = halfGrace{p.Runtime} })},
+	"no back-off":              {"back-off", adjusting(func(c *cri.Config) { c.Containers.Backoff = plan.BackoffConfig{Initial: time.Second} })},
+	"liveness is ignored":      {"unhealthy-restarted", adjusting(func(p *pipeline.Config) { p.Probes = withoutLiveness{p.Probes} })},
 	"containers are not stopped": {"finally-deleted", defect(runtimeDefect{
 		kill: func(runtime.Runtime, context.Context, runtime.KillRequest) error { return nil },
-	}), nil},
+	})},
 	"the restart policy is ignored": {"restart-policy", defect(runtimeDefect{
 		sync: func(next runtime.Runtime, ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
 			req.Pod = req.Pod.DeepCopy()
 			req.Pod.Spec.RestartPolicy = v1.RestartPolicyAlways
 			return next.SyncPod(ctx, req)
 		},
-	}), nil},
+	})},
 	"exited containers are not restarted": {"finally-running", defect(runtimeDefect{
 		sync: func(next runtime.Runtime, ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
 			if req.Status != nil && len(req.Status.Containers) > 0 && req.Status.Containers[0].State == runtime.ContainerExited {
@@ -118,7 +113,7 @@ var defects = map[string]struct {
 			}
 			return next.SyncPod(ctx, req)
 		},
-	}), nil},
+	})},
 }
 
 // troubled has pods for all defects.
@@ -158,8 +153,8 @@ func TestDefectsAreShrunkToTests(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			r := open(t, recordNode(t, nodeConfig{latency: 20 * time.Millisecond, seed: 1, adjust: d.agent, runtime: d.runtime}, troubled))
-			defective := replay.Options{AdjustAgent: d.agent, AdjustRuntime: d.runtime}
+			r := open(t, recordNode(t, nodeConfig{latency: 20 * time.Millisecond, seed: 1, adjust: d.adjust}, troubled))
+			defective := replay.Options{Adjust: d.adjust}
 			all := defective
 			all.Invariants = replay.InvariantNames()
 			result, err := replay.Run(t.Context(), r, all)
@@ -203,7 +198,7 @@ func TestDefectsAreShrunkToTests(t *testing.T) {
 
 func TestADivergenceIsShrunk(t *testing.T) {
 	r := open(t, recordNode(t, nodeConfig{latency: 20 * time.Millisecond, seed: 1}, troubled))
-	opts := replay.Options{AdjustAgent: defects["half of the grace period"].agent}
+	opts := replay.Options{Adjust: defects["half of the grace period"].adjust}
 	first, err := replay.Run(t.Context(), r, opts)
 	require.NoError(t, err)
 	require.NotNil(t, first.Divergence)
@@ -220,7 +215,7 @@ func TestADivergenceIsShrunk(t *testing.T) {
 
 func TestShrinkIsDeterministicAndBounded(t *testing.T) {
 	d := defects["the restart policy is ignored"]
-	r := open(t, recordNode(t, nodeConfig{latency: 20 * time.Millisecond, seed: 1, adjust: d.agent}, troubled))
+	r := open(t, recordNode(t, nodeConfig{latency: 20 * time.Millisecond, seed: 1, adjust: d.adjust}, troubled))
 	text := func(opts replay.ShrinkOptions) string {
 		small, err := replay.Shrink(t.Context(), r, opts)
 		require.NoError(t, err)
@@ -228,7 +223,7 @@ func TestShrinkIsDeterministicAndBounded(t *testing.T) {
 		require.NoError(t, small.AsTest(&b, replay.TestFile{}))
 		return b.String()
 	}
-	opts := replay.ShrinkOptions{Invariant: d.invariant, Replay: replay.Options{AdjustAgent: d.agent}, Replays: 120}
+	opts := replay.ShrinkOptions{Invariant: d.invariant, Replay: replay.Options{Adjust: d.adjust}, Replays: 120}
 	assert.Equal(t, text(opts), text(opts))
 
 	replays := 0

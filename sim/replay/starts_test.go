@@ -15,7 +15,7 @@ import (
 
 // Pods waited for their turns in the recording; the replayed agent has no limit.
 func TestStartsWaitForTheirTurns(t *testing.T) {
-	cfg := nodeConfig{latency: 20 * time.Millisecond, seed: 1, runtime: func(c *cri.Config) { c.Calls.Starts = 1 }}
+	cfg := nodeConfig{latency: 20 * time.Millisecond, seed: 1, adjust: adjusting(func(c *cri.Config) { c.Calls.Starts = 1 })}
 	r := open(t, recordNode(t, cfg, func(n node) {
 		var pods []*v1.Pod
 		for i := range 12 {

@@ -77,7 +77,7 @@ func TestAMissingCgroupIsReplayed(t *testing.T) {
 	ops := &operations{failed: map[string]bool{}, report: func(volume.OperationInfo) {}}
 	groups := &cgroupsOnce{operations: ops}
 	cfg := nodeConfig{latency: 20 * time.Millisecond, seed: 1}
-	cfg.adjust = func(c *agent.Config) { c.Subsystems.Cgroups = groups }
+	cfg.adjust = adjusting(func(c *agent.Config) { c.Subsystems.Cgroups = groups })
 	dir := recordNode(t, cfg, func(n node) {
 		n.source.Set(pod("web", container("main", "nginx")), pod("other", container("main", "nginx")))
 		time.Sleep(time.Minute)

@@ -20,7 +20,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/agent"
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/kube/kubelet"
 	"github.com/kubeparts/kubeparts/kube/kubelet/config"
 	"github.com/kubeparts/kubeparts/podworker"
@@ -95,19 +95,11 @@ func (t *tracer) synced(i podworker.SyncInfo) {
 }
 
 // adjust returns the functions that make a node call the tracer.
-func (t *tracer) adjust() kubelet.Adjust {
-	return kubelet.Adjust{
-		CRI: func(c *cri.Config) error {
-			c.Hooks = cri.Hooks{Called: t.called, Traced: t.traced}
-			return nil
-		},
-		Agent: func(c *agent.Config) error {
-			c.Adjust = append(c.Adjust, agent.Adjust{
-				Pipeline: func(p *pipeline.Config) { p.Hooks.Stepped = t.stepped },
-				Workers:  func(w *podworker.Config) { w.Hooks.Synced = t.synced },
-			})
-			return nil
-		},
+func (t *tracer) adjust() []compose.Adjustment {
+	return []compose.Adjustment{
+		compose.Adjust(func(c *cri.Config) { c.Hooks = cri.Hooks{Called: t.called, Traced: t.traced} }),
+		compose.Adjust(func(c *pipeline.Config) { c.Hooks.Stepped = t.stepped }),
+		compose.Adjust(func(c *podworker.Config) { c.Hooks.Synced = t.synced }),
 	}
 }
 
@@ -141,7 +133,7 @@ func traceStart(ctx context.Context, t testing.TB, o options, n int, out io.Writ
 	defer log.Close()
 	cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
 	traced := newTracer()
-	cfg.Adjust = append(cfg.Adjust, traced.adjust())
+	cfg.Adjust = append(cfg.Adjust, traced.adjust()...)
 
 	before, err := w.machine()
 	if err != nil {

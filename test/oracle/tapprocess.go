@@ -53,9 +53,7 @@ func (t *tap) newProcess(address net.Addr) (*process, error) {
 		Sink:       new(status.MemorySink),
 		Subsystems: node.Subsystems{Probes: prober.Handlers{Exec: execProbe(nil)}},
 	}
-	if err := recorder.Agent(&p.wrapped); err != nil {
-		return nil, err
-	}
+	recorder.Agent(&p.wrapped)
 	err = p.wrapped.Sources[podsource.APISource].Run(context.Background(), func([]*v1.Pod) {})
 	p.set(t.pods)
 	t.process = p

@@ -11,7 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	node "github.com/kubeparts/kubeparts/agent"
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/kube/client"
 	"github.com/kubeparts/kubeparts/kube/provider"
 	"github.com/kubeparts/kubeparts/podworker/pipeline"
@@ -80,9 +80,7 @@ func (c *cluster) copyingProvider(backend *copying) provider.Config {
 		require.NoError(c.t, <-ended)
 		require.NoError(c.t, rt.Close())
 	})
-	return provider.Config{Runtime: rt, Volumes: resolver, Adjust: []node.Adjust{{
-		Pipeline: func(p *pipeline.Config) { p.Resources.Objects = objects },
-	}}}
+	return provider.Config{Runtime: rt, Volumes: resolver, Adjust: []compose.Adjustment{compose.Adjust(func(p *pipeline.Config) { p.Resources.Objects = objects })}}
 }
 
 func TestAProviderOfABackendThatCopiesResolvesPods(t *testing.T) {

@@ -4,23 +4,29 @@ package adjusttest
 import (
 	"reflect"
 	"time"
+
+	"github.com/kubeparts/kubeparts/compose"
 )
 
-// Functions returns an A whose fields, func(*C) or func(*C) error, call f with their name and
-// the configuration.
-func Functions[A any](f func(name string, cfg reflect.Value)) (all A) {
-	v := reflect.ValueOf(&all).Elem()
-	for i := range v.NumField() {
-		name, typ := v.Type().Field(i).Name, v.Field(i).Type()
-		v.Field(i).Set(reflect.MakeFunc(typ, func(args []reflect.Value) (out []reflect.Value) {
-			f(name, args[0].Elem())
-			for i := range typ.NumOut() {
-				out = append(out, reflect.Zero(typ.Out(i)))
-			}
-			return out
-		}))
+// Functions returns an Adjustment for each type of configuration, which calls f with the name of the type,
+// such as "podworker.Config", and the configuration.
+func Functions(configs []reflect.Type, f func(name string, cfg reflect.Value)) (all []compose.Adjustment) {
+	for _, c := range configs {
+		all = append(all, function{c, f})
 	}
 	return all
+}
+
+type function struct {
+	config reflect.Type
+	f      func(name string, cfg reflect.Value)
+}
+
+func (f function) Config() reflect.Type { return f.config }
+
+func (f function) Change(cfg any) error {
+	f.f(f.config.String(), reflect.ValueOf(cfg).Elem())
+	return nil
 }
 
 // ChangeLimit changes the first duration or number of cfg.

@@ -1,6 +1,8 @@
 package options
 
 import (
+	"reflect"
+
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/allocation"
 	"github.com/kubeparts/kubeparts/cm"
@@ -15,24 +17,16 @@ import (
 	"github.com/kubeparts/kubeparts/volume"
 )
 
-// Adjust has, for each subsystem, an optional function that kubelet.Open calls with the
-// configuration of the subsystem before it constructs it. The configuration is complete,
-// except that its Hooks are empty: those that a function sets are called after the
-// kubelet's. A function may replace a default or wrap it: the runtime's image credentials,
-// the plugins of volumes, the order of eviction, the admitters of the agent, routes of the
-// server. kubelet.Open returns the error of a function, and an error if it sets a function or an
-// interface to nil.
-type Adjust struct {
-	CRI        func(*cri.Config) error
-	Volumes    func(*volume.Config) error
-	Cgroups    func(*cm.Config) error // not called without cgroups
-	Allocation func(*allocation.Config) error
-	Images     func(*imagegc.Config) error // not called for plain processes
-	Stats      func(*stats.Config) error
-	Eviction   func(*eviction.Config) error
-	Shutdown   func(*shutdown.Config) error
-	Logs       func(*logrotate.Config) error
-	Agent      func(*agent.Config) error  // the functions of its Adjust are called after the kubelet's
-	Node       func(*node.Config) error   // not called without a cluster
-	Server     func(*server.Config) error // not called without a listener
+// Adjustable returns the types of the configurations that Config.Adjust can change: cri.Config,
+// volume.Config, cm.Config, allocation.Config, imagegc.Config, stats.Config, eviction.Config,
+// shutdown.Config, logrotate.Config, agent.Config, node.Config, server.Config, and those of
+// agent.Adjustable. A part that the node does not have is not adjusted: cm without cgroups, imagegc for
+// plain processes, node without a cluster, and server without a listener.
+func Adjustable() []reflect.Type {
+	return append(agent.Adjustable(),
+		reflect.TypeFor[cri.Config](), reflect.TypeFor[volume.Config](), reflect.TypeFor[cm.Config](),
+		reflect.TypeFor[allocation.Config](), reflect.TypeFor[imagegc.Config](), reflect.TypeFor[stats.Config](),
+		reflect.TypeFor[eviction.Config](), reflect.TypeFor[shutdown.Config](), reflect.TypeFor[logrotate.Config](),
+		reflect.TypeFor[agent.Config](), reflect.TypeFor[node.Config](), reflect.TypeFor[server.Config](),
+	)
 }

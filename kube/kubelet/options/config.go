@@ -6,6 +6,7 @@ import (
 	internalapi "k8s.io/cri-api/pkg/apis"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/kube/client"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri"
@@ -22,7 +23,7 @@ const ProcessRuntime = "process"
 
 // A Config configures a Kubelet. The zero value is a standalone kubelet with the defaults
 // of a KubeletConfiguration on containerd. A source of pods is required: a cluster, or
-// staticPodPath or staticPodURL of the Configuration, or one that Adjust.Agent adds.
+// staticPodPath or staticPodURL of the Configuration, or one that a function in Adjust adds to the agent.Config.
 type Config struct {
 	// Configuration is read and completed by package kube/kubelet/config. kubelet.Open sets the
 	// defaults of fields that have their zero value in a copy. Nil: the defaults.
@@ -63,9 +64,11 @@ type Config struct {
 	// listeners and node pressure. It must not block. If nil, they are discarded.
 	Notify func(message string)
 
-	// Adjust replaces and extends defaults of the subsystems. Append to it: the functions of
-	// each element are called after those of the elements before it.
-	Adjust []Adjust
+	// Adjust changes the configurations of the subsystems, in order: compose.Adjust makes an element of
+	// a function, which may replace a default or wrap it: the runtime's image credentials, the plugins of
+	// volumes, the order of eviction, the admitters of the agent, routes of the server. [Adjustable] lists
+	// them; another one is an error. Append to it.
+	Adjust []compose.Adjustment
 
 	// Logger is used by all subsystems. If nil, slog.Default() is used.
 	Logger *slog.Logger

@@ -53,7 +53,7 @@ func newServer(b stores.Base, d ServerDeps) ([]stores.Component, error) {
 	cfg := apiConfig(b, d)
 	b.Traces.Server(&cfg)
 	cfg.Authenticator, cfg.Authorizer = access.Authenticator, access.Authorizer
-	if err := compose.Apply(b.Config.Adjust, "Server", &cfg); err != nil {
+	if err := compose.Apply(b.Config.Adjust, &cfg); err != nil {
 		return nil, err
 	}
 	api, err := server.New(cfg)

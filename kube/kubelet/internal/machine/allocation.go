@@ -38,7 +38,7 @@ func newAllocation(b stores.Base, d allocationDeps) (*allocation.Manager, error)
 		Admit: node.Admit, Refresh: node.Refresh, Pods: b.Pods,
 		Hooks: b.Metrics.Allocation(), Record: b.Record, Logger: b.Logger,
 	}
-	if err := compose.Apply(b.Config.Adjust, "Allocation", &cfg); err != nil {
+	if err := compose.Apply(b.Config.Adjust, &cfg); err != nil {
 		return nil, err
 	}
 	return allocation.Open(cfg)

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/kubeparts/kubeparts/allocation"
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/kube/kubelet/internal/wingtest"
-	"github.com/kubeparts/kubeparts/kube/kubelet/options"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
@@ -43,10 +43,9 @@ func TestInfeasibleResizes(t *testing.T) { // al-10
 		cfg := wingtest.Standalone(t, tc.lines)
 		cfg.Runtime.Processes = tc.processes
 		var got allocation.NodeConstraints
-		cfg.Adjust = append(cfg.Adjust, options.Adjust{Allocation: func(c *allocation.Config) error {
+		cfg.Adjust = append(cfg.Adjust, compose.Adjust(func(c *allocation.Config) {
 			got = c.Node
-			return nil
-		}})
+		}))
 		b := wingtest.Base(t, cfg)
 		_, err := newAllocation(b, allocationDeps{Runtime: PodRuntime{Facts: tc.facts}, NoResize: Services{Runtime: b.Config.Runtime}.NoResize()})
 		require.NoError(t, err, name)

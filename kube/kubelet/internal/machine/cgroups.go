@@ -69,7 +69,7 @@ func newCgroups(ctx context.Context, b stores.Base, s Services, total capacity, 
 		Processes: cm.ProcessCgroups{Agent: b.Configuration.KubeletCgroups, System: b.Configuration.SystemCgroups},
 		Events:    cm.Events{Node: b.NodeRef, Record: b.Record}, Logger: b.Logger,
 	}
-	if err := compose.Apply(b.Config.Adjust, "Cgroups", &cfg); err != nil {
+	if err := compose.Apply(b.Config.Adjust, &cfg); err != nil {
 		return n, err
 	}
 	groups, err := cm.New(cfg)

@@ -44,7 +44,7 @@ func newImages(ctx context.Context, b stores.Base, rt *cri.Runtime, processes bo
 		Node:      b.NodeRef, Record: b.Record, Logger: b.Logger,
 		Hooks: b.Metrics.ImageGC().Join(b.Traces.Images()),
 	}
-	if err := compose.Apply(b.Config.Adjust, "Images", &cfg); err != nil {
+	if err := compose.Apply(b.Config.Adjust, &cfg); err != nil {
 		return nil, err
 	}
 	gc, err := imagegc.New(cfg)

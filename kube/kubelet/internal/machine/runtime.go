@@ -95,7 +95,7 @@ func (m *Machine) complete(s *stores.Stores, cfg *cri.Config) error {
 	if s.Cluster != nil {
 		cfg.Providers.RuntimeClass = s.Cluster.Objects.RuntimeClass
 	}
-	if err := compose.Apply(b.Config.Adjust, "CRI", cfg); err != nil {
+	if err := compose.Apply(b.Config.Adjust, cfg); err != nil {
 		return err
 	}
 	if err := cfg.Node.DNS.CheckLimits(cri.ReadResolvConf(cfg.Node.DNS)); err != nil { // pods run with it (rule dn-9)
@@ -211,7 +211,7 @@ func newLogRotator(b stores.Base, rt PodRuntime) (*logrotate.Rotator, error) {
 	if k.ContainerLogMonitorInterval != nil {
 		cfg.Period = k.ContainerLogMonitorInterval.Duration
 	}
-	if err := compose.Apply(b.Config.Adjust, "Logs", &cfg); err != nil {
+	if err := compose.Apply(b.Config.Adjust, &cfg); err != nil {
 		return nil, err
 	}
 	return logrotate.New(cfg)

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/kubeparts/kubeparts/cm/cgroups"
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/kube/kubelet/internal/wingtest"
-	"github.com/kubeparts/kubeparts/kube/kubelet/options"
 	"github.com/kubeparts/kubeparts/runtime/cri"
 	"github.com/kubeparts/kubeparts/runtime/cri/images"
 	"github.com/kubeparts/kubeparts/runtime/cri/logrotate"
@@ -98,10 +98,9 @@ func TestLogRotator(t *testing.T) {
 	for lines, want := range map[string]int64{"": 10 << 20, "containerLogMaxSize: '0'\n": 1, "containerLogMaxSize: '-1'\n": -1, "containerLogMaxSize: 1Ki\n": 1024} {
 		cfg := wingtest.Standalone(t, lines)
 		var size int64
-		cfg.Adjust = append(cfg.Adjust, options.Adjust{Logs: func(c *logrotate.Config) error {
+		cfg.Adjust = append(cfg.Adjust, compose.Adjust(func(c *logrotate.Config) {
 			size = c.MaxSize
-			return nil
-		}})
+		}))
 		_, err := newLogRotator(wingtest.Base(t, cfg), PodRuntime{})
 		require.NoError(t, err)
 		assert.Equal(t, want, size, lines)

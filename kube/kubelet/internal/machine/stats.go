@@ -35,7 +35,7 @@ func newStats(b stores.Base, rt PodRuntime, groups PodCgroups, vols *volumes.Vol
 			}
 		}
 	}
-	if err := compose.Apply(b.Config.Adjust, "Stats", &cfg); err != nil {
+	if err := compose.Apply(b.Config.Adjust, &cfg); err != nil {
 		return nil, err
 	}
 	return stats.New(cfg)

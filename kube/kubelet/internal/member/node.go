@@ -75,7 +75,7 @@ func newNode(b stores.Base, d nodeDeps) (*node.Node, error) {
 	if h := d.agent.Health(); h != nil {
 		cfg.Refresh = h.Check
 	}
-	if err := compose.Apply(b.Config.Adjust, "Node", &cfg); err != nil {
+	if err := compose.Apply(b.Config.Adjust, &cfg); err != nil {
 		return nil, err
 	}
 	return node.New(cfg)

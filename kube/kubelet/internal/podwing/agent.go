@@ -3,6 +3,7 @@ package podwing
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/kubeparts/kubeparts/agent"
 	"github.com/kubeparts/kubeparts/agent/statuspage"
@@ -62,7 +63,7 @@ func newAgent(ctx context.Context, b stores.Base, d agentDeps) (*agent.Agent, er
 	if gc := d.images.Manager(); gc != nil {
 		cfg.Subsystems.Images = gc
 	}
-	if err := compose.Apply(b.Config.Adjust, "Agent", &cfg); err != nil {
+	if err := compose.Apply(b.Config.Adjust, &cfg); err != nil {
 		return nil, err
 	}
 	if len(cfg.Sources) == 0 {
@@ -70,7 +71,7 @@ func newAgent(ctx context.Context, b stores.Base, d agentDeps) (*agent.Agent, er
 	}
 	// The kubelet's own are first, and cannot be replaced.
 	cfg.Retainers = append(retainers(d), cfg.Retainers...)
-	cfg.Adjust = append([]agent.Adjust{adjustComponents(ctx, b, d)}, cfg.Adjust...)
+	cfg.Adjust = slices.Concat(adjustComponents(ctx, b, d), compose.Only(b.Config.Adjust, agent.Adjustable()...), cfg.Adjust)
 	return agent.New(cfg)
 }
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"path/filepath"
 
-	"github.com/kubeparts/kubeparts/agent"
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
 	"github.com/kubeparts/kubeparts/pleg"
 	"github.com/kubeparts/kubeparts/podsource"
@@ -16,31 +16,31 @@ import (
 )
 
 // adjustComponents connects the components of the agent to the subsystems of the node.
-func adjustComponents(ctx context.Context, b stores.Base, d agentDeps) agent.Adjust {
-	return agent.Adjust{
-		PLEG: func(c *pleg.Config) { c.Hooks = b.Metrics.PLEG() },
-		Prober: func(c *prober.Config) {
+func adjustComponents(ctx context.Context, b stores.Base, d agentDeps) []compose.Adjustment {
+	return []compose.Adjustment{
+		compose.Adjust(func(c *pleg.Config) { c.Hooks = b.Metrics.PLEG() }),
+		compose.Adjust(func(c *prober.Config) {
 			c.Path, c.Hooks = filepath.Join(b.Config.RootDir, "probes.json"), b.Metrics.Prober()
-		},
-		Status: func(c *status.Config) {
+		}),
+		compose.Adjust(func(c *status.Config) {
 			c.Restore, c.Hooks = d.snapshot.Earlier, b.Metrics.Status().Join(notifyStatuses(b))
 			c.Facts = append(c.Facts, statusFacts(ctx, b, d))
-		},
-		Pipeline: func(c *pipeline.Config) {
+		}),
+		compose.Adjust(func(c *pipeline.Config) {
 			c.Hooks = b.Metrics.Pipeline()
 			if d.cluster != nil {
 				c.Resources.Objects = d.cluster.Objects
 			}
-		},
-		Workers: func(c *podworker.Config) {
+		}),
+		compose.Adjust(func(c *podworker.Config) {
 			c.Hooks, c.Resync = b.Metrics.PodWorker().Join(b.Traces.Workers()), b.Configuration.SyncFrequency.Duration
-		},
-		Loop: func(c *podworker.LoopConfig) {
+		}),
+		compose.Adjust(func(c *podworker.LoopConfig) {
 			c.Garbage, c.Hooks = b.Traces.Garbage(c.Garbage), b.Metrics.PodWorker()
-		},
-		Merge: func(c *podsource.MergeConfig) {
+		}),
+		compose.Adjust(func(c *podsource.MergeConfig) {
 			c.Sink, c.Hooks = d.declared.Sink(notifyPods(b, c.Sink), b.Record), b.Metrics.Sources()
-		},
+		}),
 	}
 }
 

@@ -71,7 +71,7 @@ func newEviction(b stores.Base, d evictionDeps) (*eviction.Manager, error) {
 			return nil, fmt.Errorf("kernelMemcgNotification: %w", err)
 		}
 	}
-	if err := compose.Apply(b.Config.Adjust, "Eviction", &cfg); err != nil {
+	if err := compose.Apply(b.Config.Adjust, &cfg); err != nil {
 		return nil, err
 	}
 	return eviction.New(cfg)

@@ -43,7 +43,7 @@ func newShutdown(b stores.Base, statuses *status.Manager) (*shutdown.Manager, er
 		}
 		cfg.Triggers = []shutdown.Trigger{t}
 	}
-	if err := compose.Apply(b.Config.Adjust, "Shutdown", &cfg); err != nil {
+	if err := compose.Apply(b.Config.Adjust, &cfg); err != nil {
 		return nil, err
 	}
 	if len(cfg.Triggers) > 0 && !cfg.Policy.Enabled() {

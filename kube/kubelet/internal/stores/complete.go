@@ -15,6 +15,7 @@ import (
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/kube/kubelet/config"
 	"github.com/kubeparts/kubeparts/kube/kubelet/options"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -75,6 +76,9 @@ func Complete(c options.Config) (options.Config, error) {
 }
 
 func check(c options.Config) error {
+	if err := compose.CheckAdjust(c.Adjust, options.Adjustable()...); err != nil {
+		return err
+	}
 	if r := c.Runtime; r.New != nil || r.Node != nil {
 		if err := checkGiven(c); err != nil {
 			return err

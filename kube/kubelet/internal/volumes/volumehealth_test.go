@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/kubeparts/kubeparts/compose"
 	"github.com/kubeparts/kubeparts/kube/kubelet/internal/wingtest"
-	"github.com/kubeparts/kubeparts/kube/kubelet/options"
 	"github.com/kubeparts/kubeparts/volume"
 )
 
@@ -16,7 +16,7 @@ func TestTheHealthOfVolumesIsReadWithItsGate(t *testing.T) {
 		b := wingtest.Base(t, wingtest.Standalone(t, ""))
 		b.Configuration.FeatureGates = map[string]bool{"CSIVolumeHealth": enabled}
 		read := false
-		b.Config.Adjust = append(b.Config.Adjust, options.Adjust{Volumes: func(c *volume.Config) error { read = c.HealthChanged != nil; return nil }})
+		b.Config.Adjust = append(b.Config.Adjust, compose.Adjust(func(c *volume.Config) { read = c.HealthChanged != nil }))
 		v, err := New(b, Deps{})
 		require.NoError(t, err)
 		assert.Equal(t, enabled, read)

@@ -74,7 +74,7 @@ func New(b stores.Base, d Deps) (*Volumes, error) {
 	if cfg.Plugins, err = p.all(d.Claims); err != nil {
 		return nil, err
 	}
-	if err := compose.Apply(b.Config.Adjust, "Volumes", &cfg); err != nil {
+	if err := compose.Apply(b.Config.Adjust, &cfg); err != nil {
 		return nil, err
 	}
 	v.Support = Support{cfg.Plugins, cfg.PersistentVolumes.Translate}
