@@ -107,9 +107,17 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	// The steps at the start precede the first agent, in every run.
+	start := slices.IndexFunc(cfg.Schedule, func(s Step) bool { return s.At > 0 })
+	if start < 0 {
+		start = len(cfg.Schedule)
+	}
+	err = r.steps(ctx, 0, start)
 	failed := make(chan error, 1)
 	go func() { failed <- r.runAgents(ctx) }()
-	err = r.steps(ctx)
+	if err == nil {
+		err = r.steps(ctx, start, len(cfg.Schedule))
+	}
 	if err == nil {
 		err = r.settle(ctx)
 	}
@@ -330,14 +338,14 @@ func (r *run) runAgent(ctx context.Context) (down time.Duration, err error) {
 	return down, nil
 }
 
-// steps applies the steps at their times.
-func (r *run) steps(ctx context.Context) error {
-	for i, step := range r.cfg.Schedule {
+// steps applies the steps from one index to another, exclusively, at their times.
+func (r *run) steps(ctx context.Context, from, to int) error {
+	for i, step := range r.cfg.Schedule[from:to] {
 		if err := pause.For(ctx, time.Until(r.start.Add(step.At))); err != nil {
 			return err
 		}
 		r.note(Entry{Kind: StepTaken, Pod: step.Pod, UID: step.podUID(), Step: &step})
-		r.apply(ctx, uint64(i), step)
+		r.apply(ctx, uint64(from+i), step)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,11 +41,8 @@ func (m *Manager) Retain(ctx context.Context, keep func(types.UID) bool) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	var left []types.UID
 	m.mu.Lock()
-	for uid := range m.world.pods {
-		left = append(left, uid)
-	}
+	left := slices.Sorted(maps.Keys(m.world.pods))
 	m.mu.Unlock()
 	for _, uid := range left {
 		if !keep(uid) {

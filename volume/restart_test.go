@@ -76,6 +76,25 @@ func TestVolumesAreReconstructedAfterARestart(t *testing.T) {
 	})
 }
 
+func TestVolumesOfRemovedPodsAreReleasedByUID(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := start(t, nil)
+		var want, got []types.UID
+		for uid := 'a'; uid <= 'j'; uid++ {
+			_, err := n.Mount(t.Context(), pod(string(uid), "a"))
+			require.NoError(t, err)
+			want = append(want, types.UID(uid))
+		}
+		require.NoError(t, n.Retain(t.Context(), func(uid types.UID) bool {
+			if len(got) < len(want) { // later calls are for directories
+				got = append(got, uid)
+			}
+			return true
+		}))
+		assert.Equal(t, want, got)
+	})
+}
+
 // vol-32, vol-34: without checkpoints the plugin reconstructs volumes; directories of
 // unknown kinds are cleaned when their pod has been deleted.
 func TestWithoutRecordsTheDirectoriesAreRead(t *testing.T) {
