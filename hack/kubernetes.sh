@@ -20,7 +20,7 @@ require_kubernetes() {
 # their tests use.
 replace_module() {
 	local newest
-	if (cd / && GOFLAGS= go list -m "$1@$2") >/dev/null 2>&1; then
+	if (cd / && GOFLAGS= go mod download "$1@$2") >/dev/null 2>&1; then
 		go mod edit -replace "$1=$1@$2"
 		return
 	fi

@@ -110,6 +110,12 @@ func TestSchedulesOfPastFailures(t *testing.T) {
 			0s add web static grace=30 main:c=ignoreTERM
 			5s add web uid=web-2 static main:c=run
 			6s evict web uid=web-2`,
+		"the claims of a pod that another client marked as failed after a reboot are unprepared": `
+			0s add web claims=gpu-web,nic-shared main:c=run
+			49s fault SyncPod kind=error for=14s
+			50s reboot down=0s
+			63s kill down=3s
+			65s fail web`,
 		"a static pod whose manifest is removed while no agent runs is stopped": `
 			0s add web static main:c=run
 			5s kill down=10s
@@ -118,7 +124,7 @@ func TestSchedulesOfPastFailures(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, err := sim.Parse(text)
 			require.NoError(t, err)
-			for seed := range uint64(20) {
+			for seed := range uint64(40) {
 				sim.Check(t, sim.Config{Seed: seed, Schedule: s})
 			}
 		})

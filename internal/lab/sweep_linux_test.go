@@ -1,11 +1,13 @@
 package lab
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -37,6 +39,10 @@ func TestSweepEndsProcessesThatNameTheDirectory(t *testing.T) {
 	require.NoError(t, ours.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- ours.Wait() }()
+	require.Eventually(t, func() bool { // just after Start, the kernel may not have the arguments yet
+		args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", ours.Process.Pid))
+		return err == nil && bytes.Contains(args, []byte(dir))
+	}, time.Minute, time.Millisecond)
 
 	require.NoError(t, sweep(dir))
 	require.ErrorContains(t, <-ended, "killed")

@@ -226,6 +226,7 @@ func (p *Pipeline) cleanupSteps() []step {
 		{UnmountVolumes, when(r.Volumes != nil, p.unmountVolumes)},
 		{UnregisterObjects, when(r.Objects != nil, p.unregisterObjects)},
 		{RemoveCgroup, when(r.Cgroups != nil, p.removeCgroup)},
+		{ReleaseClaims, when(r.Claims != nil, p.unprepareClaims)}, // without effect after UnprepareClaims (rule dra-2)
 		{FinishPod, p.finishPod},
 	}
 }

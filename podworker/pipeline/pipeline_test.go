@@ -348,6 +348,21 @@ func TestClaimsAreUnpreparedAfterTheContainersHaveStopped(t *testing.T) { // sl-
 	assert.NotContains(t, n.asked, "unprepare", "a container runs")
 }
 
+// A pod that had terminated before the agent started is only cleaned up.
+func TestCleanupReleasesClaims(t *testing.T) {
+	n, _ := newNode(t)
+	p, err := pipeline.New(pipeline.Config{
+		Runtime: n, Status: n, Resources: pipeline.Resources{Claims: nodeClaims{n}}, Relister: nodeRelister{n},
+	})
+	require.NoError(t, err)
+	require.NoError(t, p.Cleanup(t.Context(), firstWork(newPod("web", 0))))
+	assert.Equal(t, []string{"report", "unprepare", "finish"}, n.asked)
+
+	n.asked, n.fail["unprepare"] = nil, errors.New("boom")
+	require.EqualError(t, p.Cleanup(t.Context(), firstWork(newPod("web", 0))), "pipeline: boom")
+	assert.Equal(t, []string{"report", "unprepare"}, n.asked, "the pod is not finished")
+}
+
 func TestTerminateFailsWhileAnythingRuns(t *testing.T) {
 	n, p := newNode(t)
 	n.left.Containers = []runtime.ContainerStatus{{Name: "web", ID: "x://1", State: runtime.ContainerRunning}}

@@ -37,10 +37,11 @@ const (
 
 	// Steps of Cleanup.
 	ReportFinal       = "report final status"
-	UnmountVolumes    = "unmount volumes"    // Resources.Volumes
-	UnregisterObjects = "unregister objects" // Resources.Objects; volumes use them until they are unmounted
-	RemoveCgroup      = "remove cgroup"      // Resources.Cgroups
-	FinishPod         = "finish pod"         // from here on the object may be deleted
+	UnmountVolumes    = "unmount volumes"         // Resources.Volumes
+	UnregisterObjects = "unregister objects"      // Resources.Objects; volumes use them until they are unmounted
+	RemoveCgroup      = "remove cgroup"           // Resources.Cgroups
+	ReleaseClaims     = "release resource claims" // Resources.Claims; of a pod that had terminated before the agent started
+	FinishPod         = "finish pod"              // from here on the object may be deleted
 )
 
 // A step is one of the steps of a call. A nil run is a position without a step.
