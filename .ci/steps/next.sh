@@ -29,6 +29,7 @@ next() {
 	adapt
 	(cd tools && GOWORK=off go build -o "$dir/typecheck" ./typecheck)
 	./typecheck -platforms linux/amd64 ./... ./kube/... ./examples/... || failed=1
+	update_made || failed=1
 	# shellcheck disable=SC2086
 	go test -vet=off -timeout 15m ${KUBEPARTS_PACKAGES:-$(go list ./... ./kube/... | grep -v internal/test/repo)} || failed=1
 	return $failed
@@ -73,7 +74,8 @@ next_module() {
 	go work edit -replace="$path=$path@$version"
 }
 
-# adapt makes the changes of the code that the next minor requires, and sets the parameter of the minor.
+# adapt makes the changes that the next minor requires: it sets the parameter of the minor, adds the files of
+# hack/next, and appends those that end with .append.
 adapt() {
 	local file minor
 	minor=${version#v1.}
@@ -82,5 +84,23 @@ adapt() {
 	while read -r file; do
 		cp "hack/next/$file" "${file%.txt}"
 	done < <(cd hack/next && find . -name '*.go.txt')
+	while read -r file; do
+		cat "hack/next/$file" >>"${file%.append}"
+	done < <(cd hack/next && find . -name '*.append')
+	LC_ALL=C sort -o sim/record/testdata/reviewed.txt sim/record/testdata/reviewed.txt
 	git -C "$OLDPWD" grep -lz 'structured-merge-diff/v6' -- '*.go' | xargs -0r sed -i 's#structured-merge-diff/v6#structured-merge-diff/v7#'
+}
+
+# update_made updates what is made from the source and the libraries of Kubernetes: the validations of the
+# kubelet, and documents.
+update_made() {
+	(
+		cd tools/kubernetes
+		rm go.mod go.sum
+		source ../../hack/kubernetes.sh
+		require_kubernetes github.com/kubeparts/kubeparts/tools/kubernetes "$version"
+		go test ./facts -update
+	)
+	go test -vet=off ./internal/podfields ./kube/apitest/internal/conformance -run 'TestTheDocument|TestServer' -update
+	go test -vet=off ./kube/kubelet -run TestValidations -checks
 }

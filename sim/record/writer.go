@@ -50,8 +50,8 @@ func newFrameWriter(out io.Writer) (*frameWriter, error) {
 	return w, err
 }
 
-// level of the compression; docs/recording.md has the measurement that it was chosen by. With the levels up to 6, Go 1.27
-// finds no matches in earlier frames.
+// level of the compression; docs/recording.md has the measurement that it was chosen by. With the levels up to 6,
+// Go 1.27 finds no matches in earlier frames.
 const level = 7
 
 // write appends a frame. It returns errTooLarge if the frame exceeds maxFrame or maxObjects, and an errEncoding if it

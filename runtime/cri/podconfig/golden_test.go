@@ -316,6 +316,7 @@ func plain(m protoreflect.Message) map[string]any {
 		f := fields.Get(i)
 		name, v := string(f.Name()), m.Get(f)
 		switch {
+		case name == "cgroup_mount_mode" && !m.Has(f): // of the CRI of 1.38; the kubelet does not set it
 		case f.Kind() == protoreflect.EnumKind && !f.IsList():
 			out[name] = string(f.Enum().Values().ByNumber(v.Enum()).Name())
 		case !m.Has(f):

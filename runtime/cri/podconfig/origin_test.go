@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/cri/podconfig"
 )
 
@@ -118,6 +119,9 @@ func TestEachFieldOfTheSecurityContextIsReported(t *testing.T) {
 		"readonly_rootfs": "readOnlyRootFilesystem", "supplemental_groups": "supplementalGroups", "supplemental_groups_policy": "supplementalGroupsPolicy",
 		"no_new_privs": "allowPrivilegeEscalation", "masked_paths": "procMount", "readonly_paths": "procMount",
 		"seccomp": "seccompProfile", "apparmor": "appArmorProfile", "apparmor_profile": "appArmorProfile", "seccomp_profile_path": "not sent any more",
+	}
+	if runtime.KubernetesMinor >= 38 {
+		reported["cgroup_mount_mode"] = "not sent"
 	}
 	fields := new(runtimeapi.LinuxContainerSecurityContext).ProtoReflect().Descriptor().Fields()
 	for i := range fields.Len() {

@@ -79,6 +79,10 @@ func TestEveryCallOfTheCRIIsPassedOn(t *testing.T) {
 		methods := found.(protoreflect.ServiceDescriptor).Methods()
 		for i := range methods.Len() {
 			method := methods.Get(i)
+			if ofSecurityProfiles(string(method.Name())) {
+				assert.Contains(t, call(t, conn, method), "Unimplemented", "%s", method.Name())
+				continue
+			}
 			calls++
 			assert.Equal(t, "Aborted: passed on", call(t, conn, method), "%s", method.Name())
 		}

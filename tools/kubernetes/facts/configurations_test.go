@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -192,9 +193,24 @@ func start(k *kubeletconfig.KubeletConfiguration) error {
 	default:
 		return fmt.Errorf("unknown configmap and secret manager mode: %v", k.ConfigMapAndSecretChangeDetectionStrategy)
 	}
-	if _, err := logs.NewContainerLogManager(nil, nil, k.ContainerLogMaxSize, int(k.ContainerLogMaxFiles), int(k.ContainerLogMaxWorkers), k.ContainerLogMonitorInterval); err != nil {
+	if err := newLogManager(k); err != nil {
 		return fmt.Errorf("failed to initialize container log manager: %v", err)
 	}
 	_, err := sysctl.NewAllowlist(k.AllowedUnsafeSysctls)
+	return err
+}
+
+// newLogManager calls logs.NewContainerLogManager, which from 1.38 on has a logger as its first parameter.
+func newLogManager(k *kubeletconfig.KubeletConfiguration) error {
+	f := reflect.ValueOf(logs.NewContainerLogManager)
+	args := []reflect.Value{
+		reflect.Zero(f.Type().In(f.Type().NumIn() - 6)), reflect.Zero(f.Type().In(f.Type().NumIn() - 5)),
+		reflect.ValueOf(k.ContainerLogMaxSize), reflect.ValueOf(int(k.ContainerLogMaxFiles)),
+		reflect.ValueOf(int(k.ContainerLogMaxWorkers)), reflect.ValueOf(k.ContainerLogMonitorInterval),
+	}
+	if f.Type().NumIn() == 7 {
+		args = append([]reflect.Value{reflect.Zero(f.Type().In(0))}, args...)
+	}
+	err, _ := f.Call(args)[1].Interface().(error)
 	return err
 }
