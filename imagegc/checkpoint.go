@@ -46,7 +46,7 @@ func (m *Manager) load(now time.Time) {
 				})
 			}
 		case !errors.Is(err, fs.ErrNotExist):
-			m.failed("Failed to read the image checkpoint; image ages start from zero", err)
+			m.cfg.Logger.Error("Failed to read the image checkpoint; image ages start from zero", "err", err)
 		}
 	}
 	if m.since.IsZero() || m.since.After(now) {
@@ -69,7 +69,7 @@ func (m *Manager) save() {
 	}
 	slices.SortFunc(c.Images, func(a, b imageRecord) int { return a.First.Compare(b.First) })
 	if err := checkpoint.Write(m.cfg.Path, c); err != nil {
-		m.failed("Failed to write the image checkpoint; image ages may be lost in a restart", err)
+		m.cfg.Logger.Error("Failed to write the image checkpoint; image ages may be lost in a restart", "err", err)
 	}
 }
 
@@ -78,11 +78,4 @@ func utc(t time.Time) time.Time {
 		return t
 	}
 	return t.UTC()
-}
-
-func (m *Manager) failed(message string, err error) {
-	m.cfg.Logger.Error(message, "err", err)
-	if m.cfg.Hooks.Failed != nil {
-		m.cfg.Hooks.Failed(err)
-	}
 }

@@ -80,9 +80,6 @@ type Hooks struct {
 	// Trace is called when a pass begins, whose calls of Store and Space get the returned
 	// context. end is called with the error of the pass.
 	Trace func(ctx context.Context) (traced context.Context, end func(err error))
-
-	// Failed is called if the checkpoint of Config.Path could not be read or written.
-	Failed func(err error)
 }
 
 // Join returns Hooks that call the functions of h and then those of others, in order.
@@ -91,7 +88,6 @@ func (h Hooks) Join(others ...Hooks) Hooks {
 		compose.Add(&h.Removed, o.Removed)
 		compose.Add(&h.Passed, o.Passed)
 		compose.AddTrace(&h.Trace, o.Trace)
-		compose.Add(&h.Failed, o.Failed)
 	}
 	return h
 }

@@ -11,10 +11,6 @@ import (
 // Hooks are called for metrics. Each may be nil. They must not block; they may call the
 // Generator's methods except Run and Relist.
 type Hooks struct {
-	// Relisting is called when a list begins. Together with Relisted it shows a list
-	// that hangs, which the kubelet's metrics do not.
-	Relisting func(start time.Time)
-
 	// Relisted is called after each relist, also after one that failed: under Run after
 	// the list was compared, under Relist after Handle was called.
 	Relisted func(RelistInfo)
@@ -30,7 +26,6 @@ type Hooks struct {
 // Join returns Hooks that call the functions of h and then those of others, in order.
 func (h Hooks) Join(others ...Hooks) Hooks {
 	for _, o := range others {
-		compose.Add(&h.Relisting, o.Relisting)
 		compose.Add(&h.Relisted, o.Relisted)
 		compose.Add(&h.Inspected, o.Inspected)
 		compose.Add(&h.Delivered, o.Delivered)

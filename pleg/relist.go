@@ -58,9 +58,6 @@ func (g *Generator) list(ctx context.Context) RelistInfo {
 	g.lastRelist, g.listing = by.at, by
 	g.plan.listBegan(by.at)
 	g.mu.Unlock()
-	if f := g.cfg.Hooks.Relisting; f != nil {
-		f(by.at)
-	}
 
 	listCtx, cancel := context.WithTimeout(ctx, g.cfg.Threshold)
 	pods, err := g.cfg.Runtime.Pods(listCtx)

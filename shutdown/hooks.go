@@ -19,14 +19,8 @@ type Hooks struct {
 	// Killed is called for each pod after its kill.
 	Killed func(KilledInfo)
 
-	// GroupEnded is called for each group that had pods.
-	GroupEnded func(GroupInfo)
-
 	// Ended is called at the end of a shutdown, before the machine is released.
 	Ended func(EndedInfo)
-
-	// WatchFailed is called when a trigger has returned an error.
-	WatchFailed func(error)
 }
 
 // Join returns Hooks that call the functions of h and then those of others, in order.
@@ -34,9 +28,7 @@ func (h Hooks) Join(others ...Hooks) Hooks {
 	for _, o := range others {
 		compose.Add2(&h.Times, o.Times)
 		compose.Add(&h.Killed, o.Killed)
-		compose.Add(&h.GroupEnded, o.GroupEnded)
 		compose.Add(&h.Ended, o.Ended)
-		compose.Add(&h.WatchFailed, o.WatchFailed)
 	}
 	return h
 }
@@ -47,14 +39,6 @@ type KilledInfo struct {
 	GracePeriodSeconds int64
 	Duration           time.Duration
 	Err                error
-}
-
-// GroupInfo describes the termination of a group: the number of its pods, and of those that have
-// not terminated in time.
-type GroupInfo struct {
-	Group
-	Pods, Late int
-	Duration   time.Duration
 }
 
 // EndedInfo describes a completed shutdown. FlushErr is not nil if final statuses were not
@@ -72,13 +56,7 @@ func (h *Hooks) setDefaults() {
 	if h.Killed == nil {
 		h.Killed = func(KilledInfo) {}
 	}
-	if h.GroupEnded == nil {
-		h.GroupEnded = func(GroupInfo) {}
-	}
 	if h.Ended == nil {
 		h.Ended = func(EndedInfo) {}
-	}
-	if h.WatchFailed == nil {
-		h.WatchFailed = func(error) {}
 	}
 }

@@ -238,7 +238,6 @@ func (m *Manager) watch(ctx context.Context, index int, t Trigger, notices chan<
 			wait = retryMin
 		}
 		m.cfg.Logger.Error("Failed to watch for shutdowns of the machine; will retry", "err", err, "retryAfter", wait)
-		m.cfg.Hooks.WatchFailed(err)
 		select {
 		case <-ctx.Done():
 			return

@@ -20,7 +20,7 @@ func (m *Manager) terminate(ctx context.Context, times *schedule) {
 	m.saveTimes(started, time.Time{})
 	terminated := map[types.UID]bool{}
 	var late []*v1.Pod
-	for i, g := range m.cfg.Policy.sorted() {
+	for i := range m.cfg.Policy.sorted() {
 		var pods []*v1.Pod
 		for _, pod := range m.cfg.Pods.Running() {
 			// Including pods that were added to an earlier group since.
@@ -29,11 +29,11 @@ func (m *Manager) terminate(ctx context.Context, times *schedule) {
 				pods = append(pods, pod)
 			}
 		}
-		g.Period = times.begin(len(pods) == 0)
+		times.begin(len(pods) == 0)
 		if len(pods) == 0 {
 			continue
 		}
-		late = append(late, m.terminateGroup(ctx, g, pods, times)...)
+		late = append(late, m.terminateGroup(ctx, pods, times)...)
 		if ctx.Err() != nil {
 			return
 		}
@@ -73,8 +73,7 @@ func earlier(a, b time.Time) time.Time {
 
 // terminateGroup terminates pods. It returns when they have terminated or their time is up, with
 // those that have not.
-func (m *Manager) terminateGroup(ctx context.Context, g Group, pods []*v1.Pod, times *schedule) (late []*v1.Pod) {
-	started := time.Now()
+func (m *Manager) terminateGroup(ctx context.Context, pods []*v1.Pod, times *schedule) (late []*v1.Pod) {
 	m.drain(ctx, pods, times)
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -88,7 +87,6 @@ func (m *Manager) terminateGroup(ctx context.Context, g Group, pods []*v1.Pod, t
 		})
 	}
 	wg.Wait()
-	m.cfg.Hooks.GroupEnded(GroupInfo{Group: g, Pods: len(pods), Late: len(late), Duration: time.Since(started)})
 	return late
 }
 

@@ -102,13 +102,11 @@ func (s *schedule) current() (timetable, <-chan struct{}) {
 	return s.table, s.changed
 }
 
-// begin starts the next group and returns its period.
-func (s *schedule) begin(empty bool) time.Duration {
+// begin starts the next group.
+func (s *schedule) begin(empty bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	period := s.table.policy.Groups[s.table.next].Period
 	s.table = s.table.begin(time.Now(), empty)
-	return period
 }
 
 // drained starts the propagation of the current group.

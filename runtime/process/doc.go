@@ -105,8 +105,8 @@
 //   - Exec'd commands are children of the agent, are not counted in stats, and
 //     die with the agent on Linux.
 //   - A container whose record (container.json) is corrupt is not listed. Open
-//     logs the file and calls Hooks.Corrupt; its process, if any, has the
-//     container ID in its environment.
+//     logs the file; its process, if any, has the container ID in its
+//     environment.
 //   - After a reboot of the host, containers that were running have the reason
 //     ContainerStatusUnknown.
 //   - Windows and other systems: Open returns an error.

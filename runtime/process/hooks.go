@@ -1,8 +1,10 @@
 package process
 
-import "github.com/kubeparts/kubeparts/compose"
+import (
+	"time"
 
-import "time"
+	"github.com/kubeparts/kubeparts/compose"
+)
 
 // Hooks report events, for metrics and logs. Any of them may be nil. They are
 // called from the goroutines that call the Runtime, without locks held, and
@@ -13,10 +15,6 @@ type Hooks struct {
 
 	// Exited is called when an exit is detected, which can be after it happened.
 	Exited func(ExitInfo)
-
-	// Corrupt is called for each state file that cannot be decoded. The file is
-	// left unchanged.
-	Corrupt func(CorruptInfo)
 }
 
 // Join returns Hooks that call the functions of h and then those of others, in order.
@@ -24,7 +22,6 @@ func (h Hooks) Join(others ...Hooks) Hooks {
 	for _, o := range others {
 		compose.Add(&h.Started, o.Started)
 		compose.Add(&h.Exited, o.Exited)
-		compose.Add(&h.Corrupt, o.Corrupt)
 	}
 	return h
 }
@@ -47,10 +44,4 @@ type ExitInfo struct {
 	// Lost reports that the supervisor was killed, so that the exit code is not
 	// the real one.
 	Lost bool
-}
-
-// A CorruptInfo describes a state file that cannot be decoded.
-type CorruptInfo struct {
-	Path string
-	Err  error
 }

@@ -92,7 +92,7 @@ var (
 // It returns an error if another agent uses the directory, if the directory has
 // another version or other files, if this program cannot be executed again, and
 // on systems other than Linux and macOS. A corrupt record is not an error: it is
-// logged and reported to Hooks.Corrupt, and the other records are loaded.
+// logged, and the other records are loaded.
 func Open(cfg Config) (*Runtime, error) {
 	if cfg.Dir == "" {
 		return nil, errors.New("process: Config.Dir is empty")
@@ -246,9 +246,6 @@ func (r *Runtime) unreadable(err error) {
 
 func (r *Runtime) reportCorrupt(path string, err error) {
 	r.log.Warn("Ignoring corrupt state file", "path", path, "err", err)
-	if r.hooks.Corrupt != nil {
-		r.hooks.Corrupt(CorruptInfo{Path: path, Err: err})
-	}
 }
 
 // Close releases the state directory. Containers continue to run; the next
