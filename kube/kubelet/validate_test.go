@@ -17,6 +17,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/kube/kubelet/config"
 	"github.com/kubeparts/kubeparts/kube/kubelet/internal/stores"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 var writeChecks = flag.Bool("checks", false, "rewrite docs/configuration-checks.md")
@@ -28,14 +29,20 @@ type validation struct {
 }
 
 // differences are the reasons of validations that differ from those of the kubelet.
-var differences = map[string]string{
-	"port -1":               anyPort,
-	"readOnlyPort negative": anyPort,
-	"healthzPort negative":  anyPort,
-	"runOnce":               "the text names the alternative",
-}
-
-const anyPort = "-1 is any free port"
+var differences = func() map[string]string {
+	const anyPort = "-1 is any free port"
+	all := map[string]string{
+		"port -1":               anyPort,
+		"readOnlyPort negative": anyPort,
+		"healthzPort negative":  anyPort,
+		"runOnce":               "the text names the alternative",
+	}
+	if runtime.KubernetesMinor >= 38 {
+		const removed = "a gate that was removed is accepted with the value to which it was locked"
+		all["gate without its dependency"], all["locked gate"], all["locked gate with its value"] = removed, removed, removed
+	}
+	return all
+}()
 
 // tools/kubernetes/facts passes the same configurations to the validation of the kubelet.
 func TestValidationsAreEqualToTheKubelets(t *testing.T) {
