@@ -27,9 +27,8 @@ type Manager struct {
 	turn chan struct{} // holds a token while a pass is in progress
 
 	// The pass in progress owns the fields below.
-	layout    *layout
-	notified  time.Time // when the levels of the Notifiers were last updated
-	announced []v1.NodeConditionType
+	layout   *layout
+	notified time.Time // when the levels of the Notifiers were last updated
 
 	// mu guards the fields below.
 	mu         sync.Mutex

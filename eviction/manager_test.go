@@ -156,20 +156,26 @@ func TestHooksReportValuesOfMetrics(t *testing.T) { // ev-29
 		stuck := &worldPod{Pod: podOf("stuck"), stats: true, unkilled: true, uses: map[eviction.Signal]int64{"memory.available": 1 << 28}}
 		stuck.Spec.Priority = new(int32(-1))
 		w.pods = append(w.pods, stuck)
-		var reported []string
+		var planned []*eviction.Plan
+		var passed []eviction.Result
 		w.config.Hooks = eviction.Hooks{
-			Evicted:    func(e eviction.Victim) { reported = append(reported, "evicted by "+e.Signal) },
-			KillFailed: func(e eviction.Victim, err error) { reported = append(reported, "failed "+e.Pod.Name+": "+err.Error()) },
-			StatsAge:   func(s eviction.Signal, age time.Duration) { reported = append(reported, string(s)+" "+age.String()) },
-			Passed:     func(_ eviction.Result, err error) { assert.NoError(t, err) },
+			Planned: func(p *eviction.Plan) { planned = append(planned, p) },
+			Passed: func(r eviction.Result, err error) {
+				assert.NoError(t, err)
+				passed = append(passed, r)
+			},
 		}
 		m, err := w.manager()
 		require.NoError(t, err)
 		result, err := m.Pass(t.Context())
 		require.NoError(t, err)
-		assert.Equal(t, []string{"memory.available 3s", "failed stuck: it does not end", "evicted by memory.available"}, reported)
-		assert.Len(t, result.Failed, 1)
-		assert.Len(t, result.Evicted, 1)
+		assert.Equal(t, []*eviction.Plan{result.Plan}, planned)
+		assert.Equal(t, []eviction.Result{result}, passed)
+		assert.Equal(t, 3*time.Second, result.RankedAt.Sub(result.Plan.Met[0].At))
+		require.Len(t, result.Failed, 1)
+		assert.Equal(t, "stuck", result.Failed[0].Pod.Name)
+		require.Len(t, result.Evicted, 1)
+		assert.Equal(t, "memory.available", result.Evicted[0].Signal)
 		assert.True(t, m.Under(v1.NodeMemoryPressure))
 		assert.False(t, m.Under(v1.NodeDiskPressure))
 		assert.Equal(t, []v1.NodeConditionType{v1.NodeMemoryPressure}, m.Conditions())

@@ -24,6 +24,10 @@ type Result struct {
 	After *Plan
 	// Steps that were taken, including failed ones.
 	Steps []string
+	// RankedAt is when the pods of the ranking of After, or of Plan if that is nil, were about to be
+	// evicted. Zero if none was. The age of a measurement is that since its At
+	// (kubelet_eviction_stats_age_seconds).
+	RankedAt time.Time
 	// Evicted are the evictions that were carried out.
 	Evicted []Victim
 	// Failed are the evictions whose kill failed.
@@ -78,7 +82,7 @@ func (m *Manager) pass(ctx context.Context) (result Result, err error) {
 	if plan, err = m.reclaim(ctx, plan, &result); err != nil || plan.Chosen == nil {
 		return result, err
 	}
-	m.reportAges(plan)
+	result.RankedAt = time.Now()
 	m.evictRanked(ctx, plan, &result)
 	return result, nil
 }
@@ -156,19 +160,15 @@ func (m *Manager) detectLayout(ctx context.Context, got measurement) error {
 	return nil
 }
 
-// save stores the plan for the next pass and the conditions, and reports changes.
+// save stores the plan for the next pass and the conditions, and reports the plan.
 func (m *Manager) save(plan *Plan) {
 	m.mu.Lock()
 	m.last, m.conditions = plan, plan.Conditions
 	m.mu.Unlock()
 	for _, i := range plan.Invalid {
 		m.cfg.Logger.Warn("Ignored an impossible measurement", "signal", i.Signal, "reason", i.Err)
-		m.cfg.Hooks.Invalid(i)
 	}
-	if !slices.Equal(m.announced, plan.Conditions) {
-		m.announced = plan.Conditions
-		m.cfg.Hooks.Conditions(slices.Clone(plan.Conditions))
-	}
+	m.cfg.Hooks.Planned(plan)
 }
 
 // reclaim takes the steps of the plan until no pod must be evicted, and returns the plan
@@ -222,15 +222,6 @@ func (m *Manager) reclaimer(s string) func(ctx context.Context) error {
 		return m.cfg.Disks.DeleteUnusedContainers
 	default:
 		return m.cfg.Disks.DeleteUnusedImages
-	}
-}
-
-// reportAges reports the age of the measurements that pods are evicted for.
-func (m *Manager) reportAges(plan *Plan) {
-	for _, met := range plan.Met {
-		if met.acts() && !met.At.IsZero() {
-			m.cfg.Hooks.StatsAge(met.Threshold.Signal, time.Since(met.At))
-		}
 	}
 }
 
@@ -290,12 +281,10 @@ func (m *Manager) evict(ctx context.Context, v Victim, result *Result) {
 		m.mu.Lock()
 		m.backoff[v.Pod.UID] = time.Now().Add(m.cfg.Policy.KillBackoff)
 		m.mu.Unlock()
-		m.cfg.Hooks.KillFailed(v, err)
 		return
 	}
 	log.Info("Evicted pod", "message", v.Message)
 	result.Evicted = append(result.Evicted, v)
-	m.cfg.Hooks.Evicted(v)
 }
 
 func name(pod *v1.Pod) string { return pod.Namespace + "/" + pod.Name }

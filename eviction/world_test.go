@@ -111,10 +111,16 @@ func (w *world) configured() eviction.Config {
 			w.note("event of the node: " + e.Reason + ": " + e.Message)
 		}
 	}
-	cfg.Hooks.Conditions = func(c []v1.NodeConditionType) {
-		w.note(fmt.Sprintf("conditions: %v", c))
-	}
-	cfg.Hooks.Invalid = func(o eviction.Observation) { w.note("ignored: " + string(o.Signal) + ": " + o.Err.Error()) }
+	var conditions []v1.NodeConditionType
+	cfg.Hooks = cfg.Hooks.Join(eviction.Hooks{Planned: func(p *eviction.Plan) {
+		for _, o := range p.Invalid {
+			w.note("ignored: " + string(o.Signal) + ": " + o.Err.Error())
+		}
+		if !slices.Equal(conditions, p.Conditions) {
+			conditions = p.Conditions
+			w.note(fmt.Sprintf("conditions: %v", conditions))
+		}
+	}})
 	return cfg
 }
 

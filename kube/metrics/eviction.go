@@ -1,7 +1,7 @@
 package metrics
 
 import (
-	"time"
+	"cmp"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -17,10 +17,10 @@ type evictionMetrics struct {
 }
 
 func (e *evictionMetrics) declare(s *family.Set) {
-	e.evicted = s.Counters("eviction.Hooks.Evicted", "kubelet_evictions", "Evicted pods, by the signal whose threshold was met.", "eviction_signal")
-	e.age = s.Histograms("eviction.Hooks.StatsAge", "kubelet_eviction_stats_age_seconds", "Age of the stats by which pods were evicted.", quick, "eviction_signal")
-	e.failed = s.Counters("eviction.Hooks.KillFailed", "kubeparts_eviction_errors_total", "Evictions that failed.", "eviction_signal")
-	e.invalid = s.Counters("eviction.Hooks.Invalid", "kubeparts_eviction_invalid_figures_total", "Implausible values in the stats.", "eviction_signal")
+	e.evicted = s.Counters("eviction.Hooks.Passed", "kubelet_evictions", "Evicted pods, by the signal whose threshold was met.", "eviction_signal")
+	e.age = s.Histograms("eviction.Hooks.Passed", "kubelet_eviction_stats_age_seconds", "Age of the stats by which pods were evicted.", quick, "eviction_signal")
+	e.failed = s.Counters("eviction.Hooks.Passed", "kubeparts_eviction_errors_total", "Evictions that failed.", "eviction_signal")
+	e.invalid = s.Counters("eviction.Hooks.Planned", "kubeparts_eviction_invalid_figures_total", "Implausible values in the stats.", "eviction_signal")
 	e.pass = s.Histogram("eviction.Hooks.Passed", "kubeparts_eviction_pass_duration_seconds", "Duration of a pass of the eviction manager, including evictions.", quick)
 }
 
@@ -28,13 +28,31 @@ func (e *evictionMetrics) declare(s *family.Set) {
 func (m *Metrics) Eviction() eviction.Hooks {
 	e := &m.eviction
 	return eviction.Hooks{
-		Passed:     func(r eviction.Result, _ error) { e.pass.Observe(r.Duration.Seconds()) },
-		Evicted:    func(v eviction.Victim) { e.evicted.WithLabelValues(v.Signal).Inc() }, // rule ev-29
-		KillFailed: func(v eviction.Victim, _ error) { e.failed.WithLabelValues(v.Signal).Inc() },
-		StatsAge: func(s eviction.Signal, age time.Duration) { // rule ev-29
-			e.age.WithLabelValues(string(s)).Observe(age.Seconds())
+		Planned: func(p *eviction.Plan) {
+			for _, o := range p.Invalid {
+				e.invalid.WithLabelValues(string(o.Signal)).Inc()
+			}
 		},
-		Invalid: func(o eviction.Observation) { e.invalid.WithLabelValues(string(o.Signal)).Inc() },
+		Passed: e.passed,
+	}
+}
+
+// passed counts the evictions of a pass, by the signal whose threshold was met (rule ev-29).
+func (e *evictionMetrics) passed(r eviction.Result, _ error) {
+	e.pass.Observe(r.Duration.Seconds())
+	for _, v := range r.Evicted {
+		e.evicted.WithLabelValues(v.Signal).Inc()
+	}
+	for _, v := range r.Failed {
+		e.failed.WithLabelValues(v.Signal).Inc()
+	}
+	if r.RankedAt.IsZero() {
+		return
+	}
+	for _, met := range cmp.Or(r.After, r.Plan).Met {
+		if !met.Waiting && !met.Stale && !met.At.IsZero() {
+			e.age.WithLabelValues(string(met.Threshold.Signal)).Observe(r.RankedAt.Sub(met.At).Seconds())
+		}
 	}
 }
 

@@ -60,11 +60,12 @@ func (w world) live(t testing.TB) world {
 	}
 	w.Prober().Deferred(nil, "", prober.Startup)
 	e := w.Eviction()
-	e.Passed(eviction.Result{Duration: second}, nil)
-	e.Evicted(eviction.Victim{Signal: "memory.available"})
-	e.KillFailed(eviction.Victim{Signal: "memory.available"}, errBroken)
-	e.StatsAge(eviction.MemoryAvailable, second)
-	e.Invalid(eviction.Observation{Signal: eviction.MemoryAvailable})
+	victims := []eviction.Victim{{Signal: "memory.available"}}
+	met := eviction.MetThreshold{Threshold: eviction.Threshold{Signal: eviction.MemoryAvailable}, Observation: eviction.Observation{At: at}}
+	e.Planned(&eviction.Plan{Invalid: []eviction.Observation{{Signal: eviction.MemoryAvailable}}})
+	e.Passed(eviction.Result{
+		Duration: second, Evicted: victims, Failed: victims, RankedAt: at.Add(second), Plan: &eviction.Plan{Met: []eviction.MetThreshold{met}},
+	}, nil)
 	w.ImageGC().Removed(imagegc.RemovedInfo{Reason: "space", Freed: 5, Measured: true})
 	w.ImageGC().Passed(imagegc.PassInfo{Err: errBroken})
 	w.liveVolumes(pod)

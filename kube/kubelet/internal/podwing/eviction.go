@@ -59,8 +59,8 @@ func newEviction(b stores.Base, d evictionDeps) (*eviction.Manager, error) {
 		Pods: b.Pods, Disks: disks{NodeImages: d.images, base: b, runtime: d.runtime},
 		Node: b.NodeRef, Record: b.Record, Logger: b.Logger,
 		Hooks: b.Metrics.Eviction().Join(eviction.Hooks{
-			Passed:     d.passed,
-			Conditions: func(c []v1.NodeConditionType) { b.Config.Notify(fmt.Sprintf("node pressure: %v", c)) },
+			Planned: notifyPressure(b.Config.Notify),
+			Passed:  d.passed,
 		}),
 	}
 	if b.Config.Host.MemoryCgroup != "" {
@@ -97,6 +97,17 @@ func evictionGCPolicy(p stores.Pods) runtime.GCPolicy {
 			state, _ := p.State(uid)
 			return state >= podworker.Cleaning
 		},
+	}
+}
+
+// notifyPressure returns a hook that notifies the operator of changed conditions of the node.
+func notifyPressure(notify func(string)) func(*eviction.Plan) {
+	var last []v1.NodeConditionType
+	return func(p *eviction.Plan) {
+		if !slices.Equal(last, p.Conditions) {
+			last = p.Conditions
+			notify(fmt.Sprintf("node pressure: %v", last))
+		}
 	}
 }
 
