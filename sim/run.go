@@ -241,12 +241,38 @@ func (r *run) runAgent(ctx context.Context) (down time.Duration, err error) {
 	r.latest = a
 	r.mu.Unlock()
 
+	node, err := r.newNode(a)
+	if err != nil {
+		return 0, err
+	}
+	r.mu.Lock()
+	r.noteLocked(Entry{Kind: AgentStarted, Agent: a.agent})
+	r.agent, r.node = a, node
+	r.mu.Unlock()
+
+	err = node.Run(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("sim: agent %d: %w", a.agent, err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.agent, r.node = nil, nil
+	if r.pending != nil && r.pending.agent == a {
+		down = r.pending.step.Down
+		r.pending = nil
+	}
+	return down, nil
+}
+
+// newNode returns the node that an agent runs: its subsystems, whose calls to the outside go through the agent, and
+// whose steps have latencies.
+func (r *run) newNode(a *Agent) (*Node, error) {
 	rt, err := r.machine.Connect(a)
 	if err != nil {
-		return 0, fmt.Errorf("sim: connect to the runtime: %w", err)
+		return nil, fmt.Errorf("sim: connect to the runtime: %w", err)
 	}
 	if a.checkpointer, err = checkpointerOf(rt); err != nil {
-		return 0, err
+		return nil, err
 	}
 	listThrough := func(name string) func(ctx context.Context, list func()) error {
 		return func(ctx context.Context, list func()) error {
@@ -255,20 +281,20 @@ func (r *run) runAgent(ctx context.Context) (down time.Duration, err error) {
 	}
 	volumes, err := r.newVolumes(a)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	table := new(podworker.Table)
 	images, err := r.newImages(a, rt, table)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	allocated, err := r.newAllocation(a, table)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	claims, err := r.newClaims(a)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	if claims != nil {
 		rt = claimsRuntime{rt, claims}
@@ -277,7 +303,7 @@ func (r *run) runAgent(ctx context.Context) (down time.Duration, err error) {
 	var statuses status.Sink = sink{writes{r, a}}
 	if r.client != nil {
 		if source, statuses, err = r.client(a, storeSource{store: r.store}, writes{r, a}); err != nil {
-			return 0, fmt.Errorf("sim: make the client: %w", err)
+			return nil, fmt.Errorf("sim: make the client: %w", err)
 		}
 	}
 	var synced func(types.UID)
@@ -317,25 +343,9 @@ func (r *run) runAgent(ctx context.Context) (down time.Duration, err error) {
 		},
 	})
 	if err != nil {
-		return 0, fmt.Errorf("sim: make the node: %w", err)
+		return nil, fmt.Errorf("sim: make the node: %w", err)
 	}
-	r.mu.Lock()
-	r.noteLocked(Entry{Kind: AgentStarted, Agent: a.agent})
-	r.agent, r.node = a, node
-	r.mu.Unlock()
-
-	err = node.Run(ctx)
-	if err != nil {
-		return 0, fmt.Errorf("sim: agent %d: %w", a.agent, err)
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.agent, r.node = nil, nil
-	if r.pending != nil && r.pending.agent == a {
-		down = r.pending.step.Down
-		r.pending = nil
-	}
-	return down, nil
+	return node, nil
 }
 
 // steps applies the steps from one index to another, exclusively, at their times.
