@@ -148,14 +148,21 @@ func checkExitEvents(t *truth, soon time.Duration, hints bool) func(*Entry) stri
 		id string
 	}
 	c := faultFree{includeEvents: hints}
-	var open []exit // in order of time
+	var open []exit              // in order of time
+	started := map[string]bool{} // events of the agent about instances
 	return func(e *Entry) string {
 		if c.observe(t, e) {
 			open = nil
 		}
 		switch {
+		case e.Kind == AgentStarted: // it gets events about all containers
+			clear(started)
 		case e.Kind == Exited && c.holds(t):
 			open = append(open, exit{t.now, e.Container.ID})
+		case e.Kind == EventReceived && e.Event.Type == pleg.ContainerStarted:
+			started[e.Event.ContainerID] = true
+		case e.Kind == Removed && !started[e.Container.ID]: // it has not been observed, and will not be
+			open = slices.DeleteFunc(open, func(x exit) bool { return x.id == e.Container.ID })
 		case e.Kind == EventReceived && (e.Event.Type == pleg.ContainerDied || e.Event.Type == pleg.ContainerRemoved):
 			open = slices.DeleteFunc(open, func(x exit) bool { return x.id == e.Event.ContainerID })
 		}

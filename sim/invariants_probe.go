@@ -156,6 +156,9 @@ func readinessReported(t *truth) func(*Entry) string {
 				n.p.status != nil && status.Terminal(n.p.status.Phase),
 				reported != nil && reported.Ready == n.p.shouldBeReady(n.spec, id):
 				delete(due, id)
+			case reported == nil && n.p.isStarting(): // it is reported when SyncPod returns, after the postStart hooks
+				n.at = t.now
+				due[id] = n
 			case t.now.Sub(n.at) > reactionBound:
 				delete(due, id)
 				return fmt.Sprintf("%s of pod %s is reported as ready=%t", id, n.p.uid, reported != nil && reported.Ready)

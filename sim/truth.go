@@ -42,6 +42,7 @@ type podTruth struct {
 	static        bool
 	incarnations  int  // number of times that the pod was added
 	specChanged   bool // ever
+	deleted       bool // by an agent, ever: the UID of a pod of the API does not return outside of a simulation
 
 	status            *v1.PodStatus // the last reported one, in this incarnation
 	markedFailed      bool          // by another client, in this incarnation
@@ -159,6 +160,8 @@ func (t *truth) apply(e *Entry, now time.Time) {
 		p.addRestored(e.Call)
 	case PodRemoved:
 		p.desired = nil
+	case DeletePodCalled:
+		p.deleted = true
 	case Created, Started, Exited:
 		p.instances[e.Container.ID] = e.Container
 		p.allInstances[e.Container.ID] = e.Container

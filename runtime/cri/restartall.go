@@ -43,21 +43,26 @@ func (s *podSync) removeOne(ctx context.Context, gone *plan.Removal) error {
 	if err := s.r.releaseContainer(ctx, id); err != nil {
 		return err
 	}
-	s.checkpointExit(gone)
+	s.checkpointRemoval(gone, status.GetMetadata().GetAttempt())
 	return s.r.removeContainer(ctx, s.pod.UID, status)
 }
 
-// checkpointExit stores the exit of a removed instance if it delays the next start, or else
+// checkpointRemoval stores the restart count of an instance that is about to be removed, which is not stored yet
+// if the agent was killed when it created the instance. It stores its exit if that delays the next start, or else
 // deletes the stored exit.
-func (s *podSync) checkpointExit(gone *plan.Removal) {
+func (s *podSync) checkpointRemoval(gone *plan.Removal, attempt uint32) {
 	inst := gone.Ended
-	if inst == nil {
-		if _, ok := s.r.checkpoints.get(s.pod.UID).Exits[gone.Name]; ok {
-			s.r.checkpoints.update(s.pod, func(rec *podCheckpoint) { delete(rec.Exits, gone.Name) })
+	if rec := s.r.checkpoints.get(s.pod.UID); inst == nil && rec.Restarts[gone.Name] >= int32(attempt) {
+		if _, ok := rec.Exits[gone.Name]; !ok {
+			return
 		}
-		return
 	}
 	s.r.checkpoints.update(s.pod, func(rec *podCheckpoint) {
+		rec.countInstance(gone.Name, attempt)
+		if inst == nil {
+			delete(rec.Exits, gone.Name)
+			return
+		}
 		rec.Exits[gone.Name] = exit{
 			RestartCount: inst.RestartCount, Hash: inst.Hash, ExitCode: inst.ExitCode,
 			Created: inst.CreatedAt, Started: inst.StartedAt, Finished: inst.FinishedAt,

@@ -72,6 +72,35 @@ func TestRestartAllContainersInTheSandbox(t *testing.T) { // rt-138, rt-140, rt-
 	})
 }
 
+// An instance whose creation was not stored, because the agent was killed, counts as well.
+func TestAnInstanceOfAKilledAgentIsCountedWhenAllContainersRestart(t *testing.T) { // rt-75
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.has("img:1")
+		rt, _ := f.engine(t, cri.Config{})
+		pod := podOf(container("web"), demanding("boss"))
+		syncs(t, rt, pod)
+		f.exits("web", 1)
+		time.Sleep(time.Minute)
+		ctx, kill := context.WithCancel(t.Context())
+		f.after = func(op, _ string) error {
+			if op == "CreateContainer" {
+				kill()
+				return errLost
+			}
+			return nil
+		}
+		_, err := rt.SyncPod(ctx, runtime.SyncRequest{Pod: pod})
+		require.Error(t, err)
+		f.after = nil
+		require.EqualValues(t, 1, f.newest("web").Config.Metadata.Attempt)
+		f.exits("boss", 42)
+		syncs(t, rt, pod) // removes all
+		syncs(t, rt, pod)
+		assert.EqualValues(t, 2, f.newest("web").Config.Metadata.Attempt)
+	})
+}
+
 func TestAProbesGracePeriodIsUsedUnchanged(t *testing.T) { // rt-48, rt-108, rt-109
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
