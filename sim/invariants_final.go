@@ -178,6 +178,13 @@ func startOverdue(t *truth, p *podTruth, c *v1.Container, n *runtime.ContainerSt
 	return ""
 }
 
+// initializesAgain reports whether a container is an init container that runs again in a new sandbox, and whose
+// restart policy does not allow that after it has succeeded.
+func (p *podTruth) initializesAgain(name string) bool {
+	c, init := p.container(name)
+	return init && c != nil && !podspec.IsSidecar(c) && p.desired.Spec.RestartPolicy != v1.RestartPolicyAlways
+}
+
 func finallyReported(t *truth, p *podTruth) string {
 	if p.desired == nil || p.status == nil || t.now.Sub(p.lastChange) < stopBound {
 		return ""
@@ -189,6 +196,8 @@ func finallyReported(t *truth, p *podTruth) string {
 		case p.containersRemoved && (!t.keepsRecords || p.static) && n != nil && c.State.Terminated != nil && c.ContainerID != n.ID:
 			// An operator removed the records, and a terminated container was started
 			// again: its reported termination does not change (rule st-50).
+		case p.initializesAgain(c.Name) && c.State.Terminated != nil && c.State.Terminated.ExitCode == 0 && n != nil && c.ContainerID != n.ID:
+			// The API server refuses that it is no longer terminated (rule st-50).
 		case n == nil:
 			if c.State.Running != nil {
 				return fmt.Sprintf("%s is reported as running, and has no instance", c.Name)
