@@ -43,6 +43,7 @@ simulate() {
 	seeds 0 "${KUBEPARTS_SEEDS:-10000}" ./sim
 	seeds 0 600 ./sim/simcri
 	seeds "$(date +%s)" 2000 ./sim
+	seeds "$(date +%s)" 600 ./sim/simcri
 	CGO_ENABLED=1 seeds 10000 200 -race ./sim
 	CGO_ENABLED=1 seeds 1000 60 -race ./sim/simcri
 }
