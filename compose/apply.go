@@ -20,10 +20,14 @@ type Adjustment interface {
 // Adjust returns the Adjustment that calls change with the configuration of a part. The configuration
 // is complete, except that its Hooks are empty: those that change sets are called after the ones that
 // were set before. change may set periods and limits, and may replace or wrap what the part uses. If it
-// sets a function or an interface to nil, the constructor of the assembly returns an error.
+// sets a function or an interface to nil, or if change is nil, the constructor of the assembly returns an
+// error.
 //
 //	cfg.Adjust = append(cfg.Adjust, compose.Adjust(func(c *podworker.Config) { c.Parallel = 50 }))
 func Adjust[C any](change func(*C)) Adjustment {
+	if change == nil {
+		return nil
+	}
 	return adjustment[C](func(c *C) error {
 		change(c)
 		return nil
@@ -31,7 +35,12 @@ func Adjust[C any](change func(*C)) Adjustment {
 }
 
 // TryAdjust is [Adjust] for a function that may fail: the constructor of the assembly returns its error.
-func TryAdjust[C any](change func(*C) error) Adjustment { return adjustment[C](change) }
+func TryAdjust[C any](change func(*C) error) Adjustment {
+	if change == nil {
+		return nil
+	}
+	return adjustment[C](change)
+}
 
 type adjustment[C any] func(*C) error
 

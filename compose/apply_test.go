@@ -75,4 +75,7 @@ func TestAnAdjustmentOfNoPartIsAnError(t *testing.T) {
 		"Config.Adjust[0]: no part has a compose_test.partConfig; want one of [podworker.Config]")
 	assert.Len(t, compose.Only([]compose.Adjustment{of, compose.Adjust(func(*podworker.Config) {}), of}, known[1]), 2)
 	assert.EqualError(t, compose.CheckAdjust([]compose.Adjustment{of, nil}, known...), "Config.Adjust[1] is nil")
+	for _, none := range []compose.Adjustment{compose.Adjust[partConfig](nil), compose.TryAdjust[partConfig](nil)} {
+		assert.EqualError(t, compose.CheckAdjust([]compose.Adjustment{none}, known...), "Config.Adjust[0] is nil")
+	}
 }
