@@ -110,8 +110,8 @@ node_program() {
 	go build -o "$work/kubelet" ./examples/kubelet
 	KUBEPARTS_KUBELET=$cache/node/$(sha256sum "$work/kubelet" | cut -c1-16)/kubelet
 	if [ ! -x "$KUBEPARTS_KUBELET" ]; then
-		rm -rf "$cache/node" # earlier ones
 		mkdir -p "${KUBEPARTS_KUBELET%/*}"
+		find "$cache/node" -mindepth 1 -maxdepth 1 -mmin +1440 -exec rm -rf {} + # but not that of another run
 		mv "$work/kubelet" "$KUBEPARTS_KUBELET"
 	fi
 	rm -rf "$work"
