@@ -40,9 +40,10 @@ type podTruth struct {
 	// desired is the pod in its source, nil if there is none; spec is the last one.
 	desired, spec *v1.Pod
 	static        bool
-	incarnations  int  // number of times that the pod was added
-	specChanged   bool // ever
-	deleted       bool // by an agent, ever: the UID of a pod of the API does not return outside of a simulation
+	incarnations  int             // number of times that the pod was added
+	specChanged   bool            // ever
+	claims        map[string]bool // of its specs, ever
+	deleted       bool            // by an agent, ever: the UID of a pod of the API does not return outside of a simulation
 
 	status            *v1.PodStatus // the last reported one, in this incarnation
 	markedFailed      bool          // by another client, in this incarnation
@@ -100,7 +101,7 @@ func (t *truth) pod(uid types.UID) *podTruth {
 	if p == nil {
 		p = &podTruth{
 			uid: uid, instances: map[string]*runtime.ContainerStatus{}, sandboxes: map[string]*runtime.SandboxStatus{},
-			allInstances: map[string]*runtime.ContainerStatus{}, mounted: map[string]bool{}, hooked: map[string]bool{}, allocations: map[string]bool{}, cpu: map[string]int64{}, probes: map[probeKey]*probeTruth{}, unhealthy: map[string]int{},
+			allInstances: map[string]*runtime.ContainerStatus{}, mounted: map[string]bool{}, hooked: map[string]bool{}, claims: map[string]bool{}, allocations: map[string]bool{}, cpu: map[string]int64{}, probes: map[probeKey]*probeTruth{}, unhealthy: map[string]int{},
 		}
 		t.pods[uid] = p
 	}
@@ -142,6 +143,9 @@ func (t *truth) apply(e *Entry, now time.Time) {
 	case PodAdded:
 		p.desired, p.static = e.Object, e.Static
 		p.incarnations++
+		for _, name := range claimsOf(e.Object) {
+			p.claims[name] = true
+		}
 		p.status, p.markedFailed = nil, false
 	case ResourcesAllocated:
 		p.allocated = e.Object

@@ -20,8 +20,12 @@ func curve(name string, most float64, field func(*Behavior) *Curve) option[Behav
 		format: func(b *Behavior) []string {
 			c := field(b)
 			var parts []string
-			for _, p := range c.Points {
-				parts = append(parts, strconv.FormatFloat(p.Value, 'f', -1, 64)+formatAt(p.At))
+			for i, p := range c.Points {
+				at := formatAt(p.At)
+				if i > 0 && p.At == 0 {
+					at = "@0s" // without a time it would be another option
+				}
+				parts = append(parts, strconv.FormatFloat(p.Value, 'f', -1, 64)+at)
 			}
 			if c.Repeat {
 				parts = append(parts, repeat)
