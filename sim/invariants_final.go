@@ -73,9 +73,9 @@ const stopBound = 45 * time.Second
 // backOffBound is the longest back-off plus the time to observe its end.
 const backOffBound = 5*time.Minute + 30*time.Second
 
-// claimReturned reports whether the pod has a claim of a pod that was added again, itself or another one: while that was
-// away, the claim may have been allocated to others, with another device, and it is still prepared with the one before.
-// An API server gives a UID once.
+// claimReturned reports whether the pod has a claim of a pod that was added again, itself or another one: while that
+// was away, the claim may have been allocated to others, with another device, and it is still prepared with the one
+// before. An API server gives a UID once.
 func (t *truth) claimReturned(p *podTruth) bool {
 	for _, other := range t.pods {
 		if other.incarnations > 1 && slices.ContainsFunc(claimsOf(p.spec), func(name string) bool { return other.claims[name] }) {
