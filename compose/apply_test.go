@@ -2,8 +2,10 @@ package compose_test
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -78,4 +80,15 @@ func TestAnAdjustmentOfNoPartIsAnError(t *testing.T) {
 	for _, none := range []compose.Adjustment{compose.Adjust[partConfig](nil), compose.TryAdjust[partConfig](nil)} {
 		assert.EqualError(t, compose.CheckAdjust([]compose.Adjustment{none}, known...), "Config.Adjust[0] is nil")
 	}
+}
+
+// The constructor of an assembly applies the list of its user to the configuration of each part.
+func ExampleAdjust() {
+	adjust := []compose.Adjustment{compose.Adjust(func(c *podworker.Config) { c.Parallel = 50 })}
+	workers := podworker.Config{Resync: time.Minute}
+	if err := compose.Apply(adjust, &workers); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println(workers.Parallel, workers.Resync)
+	// Output: 50 1m0s
 }
