@@ -92,15 +92,12 @@ adapt() {
 }
 
 # update_made updates what is made from the source and the libraries of Kubernetes: the validations of the
-# kubelet, and documents.
+# kubelet, and documents. Bash ignores set -e in it, because its status is tested.
 update_made() {
 	(
-		cd tools/kubernetes
-		rm go.mod go.sum
-		source ../../hack/kubernetes.sh
-		require_kubernetes github.com/kubeparts/kubeparts/tools/kubernetes "$version"
-		go test ./facts -update
-	)
-	go test -vet=off ./internal/podfields ./kube/apitest/internal/conformance -run 'TestTheDocument|TestServer' -update
-	go test -vet=off ./kube/kubelet -run TestValidations -checks
+		cd tools/kubernetes && rm go.mod go.sum && source ../../hack/kubernetes.sh &&
+			require_kubernetes github.com/kubeparts/kubeparts/tools/kubernetes "$version" && go test ./facts -update
+	) &&
+		go test -vet=off ./internal/podfields ./kube/apitest/internal/conformance -run 'TestTheDocument|TestServer' -update &&
+		go test -vet=off ./kube/kubelet -run TestValidations -checks
 }

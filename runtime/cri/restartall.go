@@ -52,10 +52,11 @@ func (s *podSync) removeOne(ctx context.Context, gone *plan.Removal) error {
 // deletes the stored exit.
 func (s *podSync) checkpointRemoval(gone *plan.Removal, attempt uint32) {
 	inst := gone.Ended
-	if rec := s.r.checkpoints.get(s.pod.UID); inst == nil && rec.Restarts[gone.Name] >= int32(attempt) {
-		if _, ok := rec.Exits[gone.Name]; !ok {
-			return
-		}
+	rec := s.r.checkpoints.get(s.pod.UID)
+	count, counted := rec.Restarts[gone.Name]
+	_, hasExit := rec.Exits[gone.Name]
+	if inst == nil && !hasExit && counted && count >= int32(attempt) {
+		return // nothing changes
 	}
 	s.r.checkpoints.update(s.pod, func(rec *podCheckpoint) {
 		rec.countInstance(gone.Name, attempt)

@@ -101,6 +101,35 @@ func TestAnInstanceOfAKilledAgentIsCountedWhenAllContainersRestart(t *testing.T)
 	})
 }
 
+func TestTheFirstInstanceOfAKilledAgentIsCountedWhenAllContainersRestart(t *testing.T) { // rt-75
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.has("img:1")
+		rt, _ := f.engine(t, cri.Config{})
+		pod := podOf(demanding("boss"), container("web"))
+		ctx, kill := context.WithCancel(t.Context())
+		created := 0
+		f.after = func(op, _ string) error {
+			if op == "CreateContainer" {
+				created++
+			}
+			if created == 2 {
+				kill()
+				return errLost
+			}
+			return nil
+		}
+		_, err := rt.SyncPod(ctx, runtime.SyncRequest{Pod: pod})
+		require.Error(t, err)
+		f.after = nil
+		require.EqualValues(t, 0, f.newest("web").Config.Metadata.Attempt)
+		f.exits("boss", 42)
+		syncs(t, rt, pod) // removes all
+		syncs(t, rt, pod)
+		assert.EqualValues(t, 1, f.newest("web").Config.Metadata.Attempt)
+	})
+}
+
 func TestAProbesGracePeriodIsUsedUnchanged(t *testing.T) { // rt-48, rt-108, rt-109
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
