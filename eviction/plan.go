@@ -105,7 +105,7 @@ func (in Inputs) Plan() *Plan {
 		p.Local = in.overLimits()
 	}
 	sortMet(p.Met)
-	if len(p.Met) == 0 || !p.Met[0].acts() {
+	if len(p.Met) == 0 || !p.Met[0].Acts() {
 		return p
 	}
 	p.in = in
@@ -131,7 +131,7 @@ func (p *Plan) after(summary *statsapi.Summary, memory *Observation, partial boo
 	}
 	chosen := p.Chosen.Threshold
 	unresolved := func(m MetThreshold) bool {
-		return m.acts() && in.layout.related(chosen.Signal, m.Threshold.Signal)
+		return m.Acts() && in.layout.related(chosen.Signal, m.Threshold.Signal)
 	}
 	for _, m := range p.Met {
 		o, ok := find(next.Observations, m.Threshold.Signal)
@@ -191,7 +191,7 @@ func (p *Plan) victims() (n int) {
 func sortMet(met []MetThreshold) {
 	slices.SortStableFunc(met, func(a, b MetThreshold) int {
 		return cmp.Or(
-			falseFirst(!a.acts(), !b.acts()),
+			falseFirst(!a.Acts(), !b.Acts()),
 			falseFirst(!a.Threshold.Signal.isMemory(), !b.Threshold.Signal.isMemory()),
 			cmp.Compare(b.severity(), a.severity()),
 			cmp.Compare(a.Threshold.Signal.index(), b.Threshold.Signal.index()),

@@ -55,8 +55,9 @@ type MetThreshold struct {
 	Deficit int64
 }
 
-// acts reports whether resources must be reclaimed for the threshold now.
-func (m MetThreshold) acts() bool { return !m.Waiting && !m.Stale }
+// Acts reports whether resources must be reclaimed for the threshold now: its grace period has expired, and the
+// measurement was not acted on before.
+func (m MetThreshold) Acts() bool { return !m.Waiting && !m.Stale }
 
 // evaluate compares thresholds with observations. It returns those that are met, and the
 // state for the next plan.

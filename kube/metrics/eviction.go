@@ -50,7 +50,7 @@ func (e *evictionMetrics) passed(r eviction.Result, _ error) {
 		return
 	}
 	for _, met := range cmp.Or(r.After, r.Plan).Met {
-		if !met.Waiting && !met.Stale && !met.At.IsZero() {
+		if met.Acts() && !met.At.IsZero() {
 			e.age.WithLabelValues(string(met.Threshold.Signal)).Observe(r.RankedAt.Sub(met.At).Seconds())
 		}
 	}
