@@ -51,7 +51,7 @@ simulate() {
 seeds() {
 	echo "$2 seeds from $1: ${*:3}"
 	GOGC=400 KUBEPARTS_SIM_FROM=$1 KUBEPARTS_SIM_SEEDS=$2 \
-		go test -count=1 -timeout 60m -v -run '^TestInvariantsHold|^TestASeedIsARun' "${@:3}" | grep -v '^ *---\|^==='
+		"${go_test[@]}" -timeout 60m -v -run '^TestInvariantsHold|^TestASeedIsARun' "${@:3}" | grep -v '^ *---\|^==='
 }
 
 # mutants plants defects in copies of the code, one at a time, and fails if the simulation or the tests
