@@ -90,7 +90,7 @@ func (w *world) checkOrder(pods map[string]v1.Pod) {
 	w.t.Helper()
 	var last time.Time
 	for _, name := range []string{"first", "second", "main"} {
-		lines := w.readLog(w.logFile(pods["inits"], name, 0))
+		lines := w.awaitLog(w.logFile(pods["inits"], name, 0))
 		require.True(w.t, lines[0].at.After(last), "%s began before the one before it had ended", name)
 		last = lines[len(lines)-1].at
 	}
@@ -102,13 +102,13 @@ func (w *world) checkOutput(pods map[string]v1.Pod) {
 	t, env := w.t, pods["env"]
 	ip, err := netip.ParseAddr(env.Status.PodIP)
 	require.NoError(t, err)
-	require.Equal(t, fmt.Sprintf("env-node default %s %s back", env.UID, ip), w.readLog(w.logFile(env, "main", 0))[0].text)
+	require.Equal(t, fmt.Sprintf("env-node default %s %s back", env.UID, ip), w.awaitLog(w.logFile(env, "main", 0))[0].text)
 
 	require.FileExists(t, filepath.Join(w.logs(), "other_elsewhere-node_"+string(pods["elsewhere"].UID), "main", "0.log"))
 
 	network, err := os.Readlink("/proc/self/ns/net")
 	require.NoError(t, err)
-	require.Equal(t, network, w.readLog(w.logFile(pods["host"], "main", 0))[0].text)
+	require.Equal(t, network, w.awaitLog(w.logFile(pods["host"], "main", 0))[0].text)
 
 	var long, printed strings.Builder
 	n := 0
@@ -206,7 +206,7 @@ func (w *world) checkReplacement(old v1.Pod) {
 	w.untilGone(old)
 	data, err := io.ReadAll(log)
 	require.NoError(t, err)
-	before, after := parseLog(t, data), w.readLog(w.logFile(now, "main", 0))
+	before, after := parseLog(t, data), w.awaitLog(w.logFile(now, "main", 0))
 	require.Equal(t, "first begins", before[0].text)
 	require.Equal(t, "ends", before[len(before)-1].text)
 	require.Equal(t, "second begins", after[0].text)

@@ -95,6 +95,18 @@ func (w *world) readLog(path string) []line {
 	return parseLog(w.t, data)
 }
 
+// awaitLog waits until the container has printed a line: one that runs may not have yet.
+func (w *world) awaitLog(path string) (lines []line) {
+	w.t.Helper()
+	w.until(path+" has a line", func() error {
+		if lines = w.readLog(path); len(lines) == 0 {
+			return errors.New("it is empty")
+		}
+		return nil
+	})
+	return lines
+}
+
 func parseLog(t *testing.T, data []byte) []line {
 	t.Helper()
 	var lines []line
