@@ -199,6 +199,7 @@ func (n *Node) newAgent(cfg NodeConfig, sink status.Sink) (*agent.Agent, error) 
 				}
 			}),
 			compose.Adjust(func(c *podworker.Config) {
+				c.Handler = pacedHandler{c.Handler, cfg.pace}
 				c.StatusCache = pacedStatuses{c.StatusCache, cfg.pace}
 				c.Hooks = cfg.Hooks
 				if cfg.jitter != nil {

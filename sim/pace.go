@@ -28,7 +28,7 @@ func followerPause(seed uint64, e pleg.Event) time.Duration {
 	return time.Duration(hash(seed, 6, 0, 0, string(e.Type), e.ContainerID, string(e.UID)) % uint64(3*time.Second))
 }
 
-// The wrappers below call pace before each call that may block.
+// The wrappers below call pace before each call that may block, unless they say otherwise.
 
 // Reconcile has no latency because the Loop calls it with a lock held.
 type pacedReporter struct {
@@ -67,6 +67,25 @@ func (p pacedProbes) Add(pod *v1.Pod) {
 	p.Probes.Add(pod)
 	p.pace("Add", pod.UID)
 }
+
+// pacedHandler calls pace after the calls that report the status of their pod while the runtime works: a
+// report in progress delays the end of the call, and both continue at the same instant.
+type pacedHandler struct {
+	podworker.Handler
+	pace pace
+}
+
+func (h pacedHandler) Sync(ctx context.Context, req podworker.SyncRequest) (podworker.SyncResult, error) {
+	defer h.pace("Synced", req.UID)
+	return h.Handler.Sync(ctx, req)
+}
+
+func (h pacedHandler) Terminate(ctx context.Context, req podworker.SyncRequest) error {
+	defer h.pace("Terminated", req.UID)
+	return h.Handler.Terminate(ctx, req)
+}
+
+func (h pacedHandler) Unwrap() any { return h.Handler }
 
 type pacedStatuses struct {
 	podworker.StatusCache

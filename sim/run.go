@@ -226,8 +226,17 @@ func (r *run) runAgents(ctx context.Context) error {
 		if pause.For(ctx, down) != nil {
 			break
 		}
+		if r.stepsNow() && pause.For(ctx, time.Nanosecond) != nil { // they precede the agent, as those at the start do
+			break
+		}
 	}
 	return nil
+}
+
+// stepsNow reports whether the schedule has a step at this instant.
+func (r *run) stepsNow() bool {
+	now := time.Since(r.start)
+	return slices.ContainsFunc(r.cfg.Schedule, func(s Step) bool { return s.At == now })
 }
 
 // runAgent runs one agent until it is killed or ctx is done. It returns the time until
