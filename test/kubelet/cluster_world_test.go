@@ -199,6 +199,21 @@ func (r *room) untilPhase(name string, phase v1.PodPhase) (pod *v1.Pod) {
 	return pod
 }
 
+// untilRunsOrLost waits until the pod runs, or does not exist; then it returns nil.
+func (r *room) untilRunsOrLost(name string) (pod *v1.Pod) {
+	r.t.Helper()
+	r.until("pod "+name+" runs", func() (err error) {
+		switch pod, err = r.pod(name); {
+		case apierrors.IsNotFound(err):
+			pod, err = nil, nil
+		case err == nil && pod.Status.Phase != v1.PodRunning:
+			err = fmt.Errorf("it is %s: %s: %v", pod.Status.Phase, pod.Status.Message, pod.Status.ContainerStatuses)
+		}
+		return err
+	})
+	return pod
+}
+
 // untilGone waits until there is no such pod.
 func (r *room) untilGone(name string) {
 	r.t.Helper()
