@@ -2,14 +2,11 @@
 
 # base is the commit of the last green gate of this machine, or, on another one, an ancestor of
 # some weeks ago.
-base() {
+base() { green || git rev-parse -q --verify HEAD~50 || git rev-list --max-parents=0 HEAD | tail -1; }
+
+green() {
 	local commit
-	commit=$(cat "$cache/green" 2>/dev/null)
-	if [ -n "$commit" ] && git merge-base --is-ancestor "$commit" HEAD 2>/dev/null; then
-		echo "$commit"
-	else
-		git rev-parse -q --verify HEAD~50 || git rev-list --max-parents=0 HEAD | tail -1
-	fi
+	commit=$(cat "$cache/green" 2>/dev/null) && git merge-base --is-ancestor "$commit" HEAD 2>/dev/null && echo "$commit"
 }
 
 # record_green makes the tested commit the base of the next gate, or after a full run one that
@@ -77,17 +74,18 @@ unless_unchanged() {
 	exit "$skipped"
 }
 
-# changed_packages lists the packages of the workspace with a changed file, and those that import
-# them directly, also in tests.
+# changed_packages lists the packages of the workspace with a changed file, and, if there is a green
+# gate, those that import them directly, also in tests. Those of the changes of weeks are almost all.
 changed_packages() {
-	local dirs
+	local dirs importers=1
+	green >/dev/null || importers=0
 	dirs=$(changed_files | sed -n 's#/testdata/.*#/x#; s#/[^/]*$##p' | sort -u)
 	go list -f '{{.ImportPath}}|{{.Dir}}|{{join .Imports " "}} {{join .TestImports " "}} {{join .XTestImports " "}}' work |
-		awk -F'|' -v root="$PWD/" -v dirs="$dirs" '
+		awk -F'|' -v root="$PWD/" -v dirs="$dirs" -v importers=$importers '
 			BEGIN { n = split(dirs, d, "\n"); for (i = 1; i <= n; i++) isChanged[root d[i]] = 1 }
 			{ path[NR] = $1; imports[NR] = $3; if ($2 in isChanged) changed[$1] = wanted[$1] = 1 }
 			END {
-				for (i = 1; i <= NR; i++) { n = split(imports[i], p, " "); for (j = 1; j <= n; j++) if (p[j] in changed) wanted[path[i]] = 1 }
+				for (i = 1; importers && i <= NR; i++) { n = split(imports[i], p, " "); for (j = 1; j <= n; j++) if (p[j] in changed) wanted[path[i]] = 1 }
 				for (name in wanted) print name
 			}'
 }

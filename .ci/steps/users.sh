@@ -34,7 +34,7 @@ modules() {
 	trap "forget_release '$version'; unmount_below '$work'; rm -rf '$work'" EXIT
 	(cd tools && GOWORK=off go run ./goproxy -version "$version" -out "$work/proxy" ..)
 	proxy=file://$work/proxy,$(go env GOPROXY)
-	export GOWORK=off GOFLAGS="-mod=mod -trimpath" GOPROXY=$proxy GONOSUMDB=github.com/kubeparts/* GODEBUG=goindex=0
+	export GOWORK=off GOFLAGS="-mod=mod $GOFLAGS" GOPROXY=$proxy GONOSUMDB=github.com/kubeparts/* GODEBUG=goindex=0
 
 	documented "$work" "$version"
 	"$work/bin/kubelet" --help >"$work/help" 2>&1 || [ -s "$work/help" ]
