@@ -199,7 +199,7 @@ func clusterSameName(t *testing.T, r *room) {
 		seen[pod.UID] = true
 		return pod
 	}
-	lost := 0
+	var lost []types.UID
 	for i := range 50 {
 		pod := create()
 		if i%3 == 2 {
@@ -211,8 +211,8 @@ func clusterSameName(t *testing.T, r *room) {
 		// deleted once more, by its name: that may be the next pod already.
 		is := r.untilRunsOrLost("again")
 		for ; is == nil; is = r.untilRunsOrLost("again") {
-			lost++
-			require.Less(t, lost, 5)
+			lost = append(lost, pod.UID)
+			require.Less(t, len(lost), 5)
 			pod = create()
 		}
 		require.Equal(t, pod.UID, is.UID)
@@ -236,6 +236,9 @@ func clusterSameName(t *testing.T, r *room) {
 		if strings.Contains(request, " system:node:node delete ") {
 			deletions++
 			require.Contains(t, request, `preconditions {"uid":`, "the node deletes only the pod that it means")
+			for _, uid := range lost {
+				require.NotContains(t, request, string(uid), "the node deleted a pod that was to run")
+			}
 		}
 	}
 	require.NotZero(t, deletions)
