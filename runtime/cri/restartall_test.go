@@ -72,6 +72,27 @@ func TestRestartAllContainersInTheSandbox(t *testing.T) { // rt-138, rt-140, rt-
 	})
 }
 
+// killedAtCreation syncs the pod by an agent that is killed when the runtime has created the n-th container:
+// the creation is not stored.
+func killedAtCreation(t *testing.T, f *fakeCRI, rt *cri.Runtime, pod *v1.Pod, n int) {
+	t.Helper()
+	ctx, kill := context.WithCancel(t.Context())
+	created := 0
+	f.after = func(op, _ string) error {
+		if op == "CreateContainer" {
+			created++
+		}
+		if created == n {
+			kill()
+			return errLost
+		}
+		return nil
+	}
+	_, err := rt.SyncPod(ctx, runtime.SyncRequest{Pod: pod})
+	require.Error(t, err)
+	f.after = nil
+}
+
 // An instance whose creation was not stored, because the agent was killed, counts as well.
 func TestAnInstanceOfAKilledAgentIsCountedWhenAllContainersRestart(t *testing.T) { // rt-75
 	synctest.Test(t, func(t *testing.T) {
@@ -82,17 +103,7 @@ func TestAnInstanceOfAKilledAgentIsCountedWhenAllContainersRestart(t *testing.T)
 		syncs(t, rt, pod)
 		f.exits("web", 1)
 		time.Sleep(time.Minute)
-		ctx, kill := context.WithCancel(t.Context())
-		f.after = func(op, _ string) error {
-			if op == "CreateContainer" {
-				kill()
-				return errLost
-			}
-			return nil
-		}
-		_, err := rt.SyncPod(ctx, runtime.SyncRequest{Pod: pod})
-		require.Error(t, err)
-		f.after = nil
+		killedAtCreation(t, f, rt, pod, 1)
 		require.EqualValues(t, 1, f.newest("web").Config.Metadata.Attempt)
 		f.exits("boss", 42)
 		syncs(t, rt, pod) // removes all
@@ -107,21 +118,7 @@ func TestTheFirstInstanceOfAKilledAgentIsCountedWhenAllContainersRestart(t *test
 		f.has("img:1")
 		rt, _ := f.engine(t, cri.Config{})
 		pod := podOf(demanding("boss"), container("web"))
-		ctx, kill := context.WithCancel(t.Context())
-		created := 0
-		f.after = func(op, _ string) error {
-			if op == "CreateContainer" {
-				created++
-			}
-			if created == 2 {
-				kill()
-				return errLost
-			}
-			return nil
-		}
-		_, err := rt.SyncPod(ctx, runtime.SyncRequest{Pod: pod})
-		require.Error(t, err)
-		f.after = nil
+		killedAtCreation(t, f, rt, pod, 2)
 		require.EqualValues(t, 0, f.newest("web").Config.Metadata.Attempt)
 		f.exits("boss", 42)
 		syncs(t, rt, pod) // removes all
