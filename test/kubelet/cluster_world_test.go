@@ -187,13 +187,20 @@ func (r *room) pod(name string) (*v1.Pod, error) {
 	return r.api.CoreV1().Pods(r.name).Get(r.t.Context(), name, metav1.GetOptions{})
 }
 
+// inPhase returns the pod, and an error if its phase is another one.
+func (r *room) inPhase(name string, phase v1.PodPhase) (*v1.Pod, error) {
+	pod, err := r.pod(name)
+	if err == nil && pod.Status.Phase != phase {
+		err = fmt.Errorf("it is %s: %s: %v", pod.Status.Phase, pod.Status.Message, pod.Status.ContainerStatuses)
+	}
+	return pod, err
+}
+
 // untilPhase waits until the pod's phase is so.
 func (r *room) untilPhase(name string, phase v1.PodPhase) (pod *v1.Pod) {
 	r.t.Helper()
 	r.until(fmt.Sprintf("pod %s is %s", name, phase), func() (err error) {
-		if pod, err = r.pod(name); err == nil && pod.Status.Phase != phase {
-			err = fmt.Errorf("it is %s: %s: %v", pod.Status.Phase, pod.Status.Message, pod.Status.ContainerStatuses)
-		}
+		pod, err = r.inPhase(name, phase)
 		return err
 	})
 	return pod
@@ -203,11 +210,8 @@ func (r *room) untilPhase(name string, phase v1.PodPhase) (pod *v1.Pod) {
 func (r *room) untilRunsOrLost(name string) (pod *v1.Pod) {
 	r.t.Helper()
 	r.until("pod "+name+" runs", func() (err error) {
-		switch pod, err = r.pod(name); {
-		case apierrors.IsNotFound(err):
+		if pod, err = r.inPhase(name, v1.PodRunning); apierrors.IsNotFound(err) {
 			pod, err = nil, nil
-		case err == nil && pod.Status.Phase != v1.PodRunning:
-			err = fmt.Errorf("it is %s: %s: %v", pod.Status.Phase, pod.Status.Message, pod.Status.ContainerStatuses)
 		}
 		return err
 	})
