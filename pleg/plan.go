@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -19,9 +20,12 @@ type plan struct {
 	extension time.Duration
 }
 
+// never is a time that does not pass.
+const never time.Duration = 1 << 62
+
 // listBegan records that a list began at now.
 func (p *plan) listBegan(now time.Time) {
-	p.listing, p.next = true, now.Add(1<<62)
+	p.listing, p.next = true, now.Add(never)
 }
 
 // advance moves the next list forward to t, and reports whether it did.
@@ -59,11 +63,14 @@ func (p *plan) listFailed(now time.Time, min time.Duration) {
 	p.next, p.listing = now.Add(min), false
 }
 
-// listLoop lists at once and then a period after the end of each list, or earlier if requested. In
-// between it runs the work that cannot wait for the next list, which may be minutes away.
+// listLoop lists at once and then a period after the end of each list, or earlier if requested. Between
+// and during lists it runs the work that cannot wait for the next list, which may be minutes away.
 func (g *Generator) listLoop(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	var lists sync.WaitGroup
+	defer lists.Wait()
+	var listed chan RelistInfo // result of the list in progress; nil: none is
 	failing := false
 	for {
 		select {
@@ -71,38 +78,47 @@ func (g *Generator) listLoop(ctx context.Context) {
 			return
 		case <-timer.C:
 		case <-g.planSignal:
-		}
-		if g.runDue() {
-			info := g.list(ctx)
+		case info := <-listed:
 			if ctx.Err() != nil {
 				return
 			}
+			listed = nil
 			g.report(info)
 			if info.Err != nil && !failing {
 				g.log.Warn("Failed to list pods; will retry", "retryIn", g.cfg.Period, "err", info.Err)
 			}
 			failing = info.Err != nil
 		}
-		timer.Reset(g.untilNext())
+		if by, due := g.runDue(listed != nil); due {
+			done := make(chan RelistInfo, 1)
+			lists.Go(func() { done <- g.list(ctx, by) })
+			listed = done
+		}
+		timer.Reset(g.untilNext(listed != nil))
 	}
 }
 
-// untilNext returns the time until the list loop has to act.
-func (g *Generator) untilNext() time.Duration {
+// untilNext returns the time until the list loop has to act. During a list the end of the list begins
+// the next one.
+func (g *Generator) untilNext(listing bool) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	at := g.plan.next
-	if w := g.plan.wake; !w.IsZero() && w.Before(at) {
-		at = w
+	next := never
+	if !listing {
+		next = time.Until(g.plan.next)
 	}
-	return max(0, time.Until(at))
+	if w := g.plan.wake; !w.IsZero() {
+		next = min(next, time.Until(w))
+	}
+	return max(0, next)
 }
 
-// runDue runs the work that is due other than lists, and reports whether a list is due.
-func (g *Generator) runDue() bool {
+// runDue runs the work that is due. If a list is due and none is in progress, it begins it and returns true;
+// the caller must make it.
+func (g *Generator) runDue(listing bool) (by read, list bool) {
 	g.mu.Lock()
 	now := time.Now()
-	list := !g.plan.next.After(now)
+	list = !listing && !g.plan.next.After(now)
 	missed := false
 	if w := g.plan.wake; !w.IsZero() && !w.After(now) {
 		g.plan.wake = time.Time{}
@@ -118,12 +134,15 @@ func (g *Generator) runDue() bool {
 		}
 		g.settleDueLocked() // also pods whose pin has ended
 	}
+	if list {
+		by = g.beginListLocked()
+	}
 	period := g.confidence.period()
 	g.mu.Unlock()
 	if missed {
 		g.log.Warn("Runtime did not announce a change; listing more often", "period", period)
 	}
-	return list
+	return by, list
 }
 
 // settleDueLocked settles the pods that are due for inspection. Several may be due in one tick of the

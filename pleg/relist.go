@@ -24,8 +24,7 @@ func (g *Generator) Relist(ctx context.Context) error {
 	}
 	defer g.running.Store(false)
 
-	g.endUnpinned()
-	info := g.list(ctx)
+	info := g.list(ctx, g.beginRelist())
 	g.inspectLoop(ctx, true)
 	g.sortPending()
 	g.deliver(ctx, g.ownFollower(), g.callHandle)
@@ -34,8 +33,9 @@ func (g *Generator) Relist(ctx context.Context) error {
 	return info.Err
 }
 
-// endUnpinned ends the pins whose unpin was called: the next Relist may be long after their end.
-func (g *Generator) endUnpinned() {
+// beginRelist begins the list of a Relist. It ends the pins whose unpin was called: the next Relist may be
+// long after their end.
+func (g *Generator) beginRelist() read {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, r := range g.pods {
@@ -44,27 +44,30 @@ func (g *Generator) endUnpinned() {
 		}
 	}
 	g.settleDueLocked()
+	return g.beginListLocked()
 }
 
-// list lists the pods and applies the result. On error the records, the cache and the age of the list
-// are unchanged (rule pleg-13).
-func (g *Generator) list(ctx context.Context) RelistInfo {
-	g.mu.Lock()
-	by := g.beginReadLocked()
-	info := RelistInfo{Start: by.at}
-	if !g.lastRelist.IsZero() {
-		info.Interval = by.at.Sub(g.lastRelist)
-	}
-	g.lastRelist, g.listing = by.at, by
-	g.plan.listBegan(by.at)
-	g.mu.Unlock()
+// beginListLocked begins a list, which the caller must make.
+func (g *Generator) beginListLocked() read {
+	g.listing = g.beginReadLocked()
+	g.plan.listBegan(g.listing.at)
+	return g.listing
+}
 
+// list makes the list by and applies the result. On error the records, the cache and the age of the list
+// are unchanged (rule pleg-13).
+func (g *Generator) list(ctx context.Context, by read) RelistInfo {
 	listCtx, cancel := context.WithTimeout(ctx, g.cfg.Threshold)
 	pods, err := g.cfg.Runtime.Pods(listCtx)
 	cancel()
 
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	info := RelistInfo{Start: by.at}
+	if !g.lastRelist.IsZero() {
+		info.Interval = by.at.Sub(g.lastRelist)
+	}
+	g.lastRelist = by.at
 	if err != nil {
 		info.Err = fmt.Errorf("pleg: list pods: %w", err)
 		g.failed = by

@@ -145,6 +145,48 @@ func TestRequestsAreServedWhileAListHangs(t *testing.T) { // pleg-12
 	})
 }
 
+// The work between lists does not wait for a list that hangs: reads that a pin has delayed, and those after a failure.
+func TestDelayedReadsAreMadeWhileAListHangs(t *testing.T) { // pleg-12, pleg-32
+	synctest.Test(t, func(t *testing.T) {
+		n, l := newNode(), new(listener)
+		n.start("u", "c")
+		g := newGenerator(t, n, l, pleg.Config{})
+		defer run(t, g)()
+		synctest.Wait()
+		n.do(func() { n.hangLists = true })
+		time.Sleep(10 * time.Second)
+		lists := len(n.listed())
+		l.take()
+
+		release := g.Pin("u")
+		n.exit("u", "c")
+		g.RequestRelist("u")
+		release()
+		time.Sleep(5 * time.Millisecond)
+		synctest.Wait()
+		assert.Equal(t, []string{"u ContainerDied c"}, l.take())
+
+		release = g.Pin("u")
+		n.start("u", "d")
+		g.RequestRelist("u")
+		time.Sleep(time.Second)
+		synctest.Wait()
+		assert.Equal(t, []string{"u ContainerStarted d"}, l.take(), "also while it is pinned")
+		release()
+
+		n.do(func() { n.inspectErr["u"] = errRefused })
+		n.exit("u", "d")
+		g.RequestRelist("u")
+		synctest.Wait()
+		assert.Empty(t, l.take())
+		n.do(func() { clear(n.inspectErr) })
+		time.Sleep(time.Second)
+		synctest.Wait()
+		assert.Equal(t, []string{"u ContainerDied d"}, l.take())
+		assert.Len(t, n.listed(), lists, "one list at a time")
+	})
+}
+
 // A caller that has waited for the status of a pod relies on Pods to return the other
 // pods: a static pod that waits for one of its name to terminate (inv-3). The
 // simulation found that this did not hold after a restart of the agent.
