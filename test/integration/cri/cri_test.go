@@ -121,7 +121,7 @@ func TestIntegrationPodLifecycleOnContainerd(t *testing.T) {
 	require.Len(t, links, 1)
 	assert.Equal(t, log, readFile(t, links[0]))
 
-	out, err := rt.Exec(t.Context(), st.Container("web").ID, []string{"sh", "-c", "cat /etc/resolv.conf; id -u; exit 4"}, 10*time.Second)
+	out, err := rt.Exec(t.Context(), st.Container("web").ID, []string{"sh", "-c", "cat /etc/resolv.conf; id -u; exit 4"}, time.Minute)
 	require.NoError(t, err)
 	assert.EqualValues(t, 4, out.ExitCode)
 	assert.Equal(t, "nameserver 192.0.2.53\n0\n", string(out.Stdout))

@@ -275,7 +275,7 @@ func (a *enginePod) waitsForLine(container, line string) {
 // exec runs a shell command in a container, and returns its output.
 func (a *enginePod) exec(c *runtime.ContainerStatus, command string) string {
 	a.t.Helper()
-	out, err := a.rt.Exec(a.t.Context(), c.ID, []string{"sh", "-c", command}, 20*time.Second)
+	out, err := a.rt.Exec(a.t.Context(), c.ID, []string{"sh", "-c", command}, time.Minute)
 	require.NoError(a.t, err)
 	require.Zero(a.t, out.ExitCode, "%s: %s%s", command, out.Stdout, out.Stderr)
 	return string(out.Stdout)

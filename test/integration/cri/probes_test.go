@@ -22,7 +22,7 @@ func probesOnContainerd(t *testing.T, s *sharedEngine) {
 		st := a.status()
 		to := prober.Target{
 			Pod: a.pod, Container: &a.pod.Spec.Containers[0], Probe: &v1.Probe{ProbeHandler: probe},
-			ContainerID: st.Container("web").ID, Timeout: 10 * time.Second,
+			ContainerID: st.Container("web").ID, Timeout: time.Minute,
 		}
 		if len(st.IPs) > 0 {
 			to.PodIP = st.IPs[0]

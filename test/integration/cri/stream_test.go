@@ -242,7 +242,7 @@ func TestIntegrationOptionalInterfacesOnContainerd(t *testing.T) {
 	})
 	t.Run("a checkpoint is made or unsupported", func(t *testing.T) {
 		archive := t.TempDir() + "/checkpoint.tar"
-		err := rt.Checkpoint(t.Context(), rt.id("web"), archive, 20*time.Second)
+		err := rt.Checkpoint(t.Context(), rt.id("web"), archive, time.Minute)
 		if err == nil {
 			assert.FileExists(t, archive)
 			return
