@@ -103,6 +103,12 @@ func (a *agent) start(more ...string) {
 	a.t.Helper()
 	before := len(a.out.String())
 	a.launch(more...)
+	a.serves(before)
+}
+
+// serves waits until the agent serves, whose output begins at an offset.
+func (a *agent) serves(before int) {
+	a.t.Helper()
 	a.eventually("the agent serves", func() bool {
 		where := pageAt.FindStringSubmatch(a.out.String()[before:])
 		if where == nil {
