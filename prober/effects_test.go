@@ -40,7 +40,7 @@ func TestEvents(t *testing.T) { // prober-29 … prober-33
 		{"no result", answer{}, 3,
 			"0s Warning Unhealthy spec.containers{web} Liveness probe errored and resulted in unknown state: probe handler returned no result"},
 		{"a handler that only minds its context", answer{takes: time.Hour}, 1,
-			"3s Warning Unhealthy spec.containers{web} Liveness probe failed: timed out after 1s: context deadline exceeded"},
+			"6s Warning Unhealthy spec.containers{web} Liveness probe failed: timed out after 1s: context deadline exceeded"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestEvents(t *testing.T) { // prober-29 … prober-33
 				n.starts("u", "web", "1")
 				p := pod("u", container("web", "L", func(p *v1.Probe) { p.FailureThreshold = 1 }))
 				m.Add(p)
-				time.Sleep(5 * time.Second)
+				time.Sleep(8 * time.Second)
 				assert.Len(t, n.take(&n.runs), tc.runs, "an error is tried again at once, a failure is not (prober-29)")
 				events := n.take(&n.events)
 				if tc.want == "" {

@@ -28,8 +28,8 @@ type Exec struct {
 	Runtime runtime.Execer
 }
 
-// slack is how long after the timeout the runtime may take to return. containerd (1.6 and 2.4)
-// waits without limit while a child of the command has its output open.
+// slack is how long after the timeout the runtime may take to return, and then to be checked.
+// containerd (1.6 and 2.4) waits without limit while a child of the command has its output open.
 const slack = 2 * time.Second
 
 // Probe implements [Handler].

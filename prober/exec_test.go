@@ -119,27 +119,44 @@ func TestTheRuntimeTerminatesTheCommandInTime(t *testing.T) { // prober-35 probe
 }
 
 // A stuckExec never finishes a command in time; health is the health of the rest of
-// the runtime.
-type stuckExec struct{ health error }
+// the runtime, which may hang as well.
+type stuckExec struct {
+	health error
+	hangs  bool
+}
 
 func (s stuckExec) Exec(ctx context.Context, _ string, _ []string, _ time.Duration) (runtime.ExecResult, error) {
 	<-ctx.Done()
 	return runtime.ExecResult{}, errors.Join(runtime.ErrUnavailable, ctx.Err())
 }
-func (s stuckExec) Check(context.Context) (runtime.Health, error) { return runtime.Health{}, s.health }
+func (s stuckExec) Check(ctx context.Context) (runtime.Health, error) {
+	if s.hangs {
+		<-ctx.Done()
+		return runtime.Health{}, ctx.Err()
+	}
+	return runtime.Health{}, s.health
+}
 
 func TestACommandThatTheRuntimeDoesNotTerminate(t *testing.T) { // prober-37, prober-38
 	synctest.Test(t, func(t *testing.T) {
+		probe := func(rt runtime.Execer, words ...string) (prober.Outcome, error) {
+			return prober.Handlers{Exec: prober.Exec{Runtime: rt}}.Probe(t.Context(), command(words...)) // as a Manager does
+		}
 		begun := time.Now()
-		out, err := prober.Exec{Runtime: stuckExec{}}.Probe(t.Context(), command("sh", "-c", "sleep 1000; true"))
+		out, err := probe(stuckExec{}, "sh", "-c", "sleep 1000; true")
 		require.NoError(t, err)
 		assert.Equal(t, prober.Outcome{Result: runtime.ProbeFailure, Output: `command timed out: "sh -c sleep 1000; true" timed out after 3s`}, out)
 		assert.Equal(t, 5*time.Second, time.Since(begun))
 
-		_, err = prober.Exec{Runtime: stuckExec{errors.New("down")}}.Probe(t.Context(), command("true"))
+		_, err = probe(stuckExec{health: errors.New("down")}, "true")
 		require.ErrorContains(t, err, "runtime does not respond: ")
-		_, err = prober.Exec{Runtime: execer(stuckExec{}.Exec)}.Probe(t.Context(), command("true"))
+		_, err = probe(execer(stuckExec{}.Exec), "true")
 		require.ErrorContains(t, err, "runtime does not respond: ", "its health is unknown")
+
+		begun = time.Now()
+		_, err = probe(stuckExec{hangs: true}, "true")
+		require.ErrorContains(t, err, "runtime does not respond: ", "nothing of it responds")
+		assert.Equal(t, 3*7*time.Second, time.Since(begun), "three tries")
 	})
 }
 

@@ -16,8 +16,8 @@ import (
 //
 // A Manager calls it from many goroutines, but not concurrently for the same probe. Probe must
 // apply t.Timeout itself, usually as a failure, and must return soon after ctx is done. That
-// happens when the outcome is no longer needed, or two seconds after the timeout; an error
-// after that timeout is a failure.
+// happens when the outcome is no longer needed, or five seconds after the timeout; an error
+// after those is a failure.
 //
 // An error means that the probe could not be carried out, which does not depend on the
 // container. It is retried immediately up to twice, and then ignored. A refused connection
@@ -74,8 +74,9 @@ const (
 	// tries is the maximum number of tries of an attempt that returns an error.
 	tries = 3
 
-	// grace is the time between the timeout of a handler and the end of its context.
-	grace = 2 * time.Second
+	// grace is the time between the timeout of a handler and the end of its context. Exec needs
+	// twice the slack.
+	grace = 2*slack + time.Second
 )
 
 // Probe makes one attempt, with up to three tries if the handler returns an error, as a Manager
