@@ -234,14 +234,14 @@ func (s *subject) containerState(ctx context.Context, id string) string {
 	return word
 }
 
-// await polls until a container is in a state: "d=exited".
+// await polls until a container is in a state: "d=exited", or has written to its log: "d=logged".
 func (s *subject) await(ctx context.Context, t testing.TB, want string) {
 	t.Helper()
 	name, _, _ := strings.Cut(want, "=")
 	require.Contains(t, s.ids, name, "until %s", want)
 	for end := time.Now().Add(90 * time.Second); ; {
 		got := s.containerState(ctx, s.ids[name])
-		if strings.HasPrefix(got, want) {
+		if strings.HasPrefix(got, want) || want == name+"=logged" && s.logged(ctx, t, name) {
 			return
 		}
 		require.True(t, time.Now().Before(end), "got %s, want %s", got, want)
@@ -251,6 +251,15 @@ func (s *subject) await(ctx context.Context, t testing.TB, want string) {
 			return
 		}
 	}
+}
+
+// logged reports whether a container has written to its log.
+func (s *subject) logged(ctx context.Context, t testing.TB, name string) bool {
+	t.Helper()
+	resp, err := s.runtime.ContainerStatus(ctx, s.ids[name], false)
+	require.NoError(t, err)
+	log, err := os.Stat(resp.GetStatus().GetLogPath())
+	return err == nil && log.Size() > 0
 }
 
 // known are expected differences and their reasons, by the key of the call.

@@ -18,7 +18,7 @@ const busybox = "kubeparts.test/busybox:1"
 // commands are the containers' commands in a real runtime, by name.
 var commands = map[string][]string{
 	"long":      {"sh", "-c", "trap 'exit 143' TERM; while :; do sleep 0.02; done"},
-	"stubborn":  {"sh", "-c", "trap '' TERM; while :; do sleep 0.02; done"},
+	"stubborn":  {"sh", "-c", "trap '' TERM; echo ignores TERM; while :; do sleep 0.02; done"},
 	"exit0":     {"true"},
 	"exit3":     {"sh", "-c", "exit 3"},
 	"nocommand": {"/no/such/command"},

@@ -46,9 +46,10 @@ func shell(ctx context.Context, cmd []string, s runtime.Streams) (int32, error) 
 func scriptedFake(t *testing.T) *fakecri.Runtime {
 	t.Helper()
 	fake, err := fakecri.New(fakecri.Config{
+		WriteLogs: true,
 		Behaviors: fake.Behaviors{Containers: map[string]fake.Behavior{
 			"long":      {Exec: shell},
-			"stubborn":  {Exec: shell, IgnoreTERM: true},
+			"stubborn":  {Exec: shell, IgnoreTERM: true, Logs: []fake.LogLine{{Text: "ignores TERM"}}},
 			"exit0":     {Exit: &fake.Exit{After: 5 * time.Millisecond}},
 			"exit3":     {Exit: &fake.Exit{After: 5 * time.Millisecond, Code: 3}},
 			"nocommand": {Fail: &fake.Failure{Reason: "StartError", Message: `exec: "/no/such/command": no such file or directory`}},
