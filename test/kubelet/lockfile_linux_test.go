@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,10 +20,13 @@ func TestAnAgentReplacesOneThatHasTheLockFile(t *testing.T) {
 	require.NoError(t, err)
 	defer lock.Close()
 	require.NoError(t, unix.Flock(int(lock.Fd()), unix.LOCK_EX))
+	pages, err := os.MkdirTemp("", "pages") // short enough for addresses, which no other test gets
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(pages)) })
 	first, second := newAgent(t, "process"), newAgent(t, "process")
-	for _, a := range []*agent{first, second} {
+	for i, a := range []*agent{first, second} {
 		a.flags = []string{"--lock-file=" + path, "--exit-on-lock-contention", "--v=2"}
-		a.listen = []string{"--listen=unix://" + filepath.Join(a.dir, "page.sock")} // no other test gets the address
+		a.listen = []string{fmt.Sprintf("--listen=unix://%s/%d", pages, i)}
 	}
 	first.launch()
 	first.eventually("it waits", func() bool { return strings.Contains(first.out.String(), "Waiting for the lock file") })
