@@ -187,7 +187,7 @@ spec:
   containers:
   - name: main
     image: %s
-    command: [sh, -c, "echo started >>$DIR/log; trap 'echo stopped >>$DIR/log; exit 0' TERM; while true; do sleep 0.1; done"]
+    command: [sh, -c, "trap 'echo stopped >>$DIR/log; exit 0' TERM; echo started >>$DIR/log; while true; do sleep 0.1; done"]
     env: [{name: DIR, value: %q}, {name: TOKEN, valueFrom: {secretKeyRef: {name: conf, key: token}}}, {name: PASSWORD, value: literal-password}]
     volumeMounts: [{name: conf, mountPath: /conf}, {name: dir, mountPath: %q}]
     readinessProbe: {exec: {command: [sh, -c, "grep -q started $DIR/log"]}, periodSeconds: 1}

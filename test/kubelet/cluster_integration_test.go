@@ -125,7 +125,7 @@ func clusterDeployment(t *testing.T, r *room) {
 
 func clusterGrace(t *testing.T, r *room) {
 	// It uses three seconds of its grace period to exit, with its own code.
-	polite := spec("trap 'echo leaving; sleep 3; exit 7' TERM; sleep 3600 & wait")
+	polite := spec("trap 'echo leaving; sleep 3; exit 7' TERM; echo ready; sleep 3600 & wait")
 	polite.TerminationGracePeriodSeconds = new(int64(1000))
 	r.make("polite", polite)
 	stubborn := spec("trap '' TERM; sleep 3600")
@@ -133,6 +133,12 @@ func clusterGrace(t *testing.T, r *room) {
 	r.make("stubborn", stubborn)
 	pod := r.untilPhase("polite", v1.PodRunning)
 	r.untilPhase("stubborn", v1.PodRunning)
+	r.until("it would notice a TERM", func() error {
+		if printed := r.logOf(pod); printed != "ready\n" {
+			return fmt.Errorf("%q", printed)
+		}
+		return nil
+	})
 	watch, err := r.api.CoreV1().Pods(r.name).Watch(t.Context(), metav1.ListOptions{ResourceVersion: pod.ResourceVersion})
 	require.NoError(t, err)
 	defer watch.Stop()

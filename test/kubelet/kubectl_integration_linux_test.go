@@ -274,7 +274,13 @@ func kubectlDebug(d desk) {
 }
 
 func kubectlDelete(d desk) {
-	d.sleeper("polite", "")
+	d.sleeper("polite", "echo ready")
+	d.until("it would notice a TERM", func() error {
+		if was := d.with("", "logs", "polite"); was.out != "ready\n" {
+			return fmt.Errorf("%+v", was)
+		}
+		return nil
+	})
 	d.ok("run", "stubborn", "--image="+lab.Busybox, "--restart=Never", "--command", "--", "sh", "-c", "trap '' TERM; sleep 3600 & while :; do wait; done")
 	d.ok("wait", "pod/stubborn", "--for=condition=Ready", "--timeout="+(2*patience).String())
 	d.ok("delete", "pod", "polite", "--grace-period=1000", "--wait", "--timeout="+patience.String()) // it does not have to be killed

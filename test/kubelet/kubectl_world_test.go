@@ -85,7 +85,7 @@ func (d desk) nodeReady(name string) {
 // sleeper creates a pod that runs until it is terminated, and waits for it.
 func (d desk) sleeper(name string, script string) {
 	d.t.Helper()
-	d.ok("run", name, "--image="+lab.Busybox, "--restart=Never", "--command", "--", "sh", "-c", script+"\ntrap 'exit 0' TERM; sleep 3600 & wait")
+	d.ok("run", name, "--image="+lab.Busybox, "--restart=Never", "--command", "--", "sh", "-c", "trap 'exit 0' TERM\n"+script+"\nsleep 3600 & wait")
 	d.ok("wait", "pod/"+name, "--for=condition=Ready", "--timeout="+(2*patience).String())
 }
 

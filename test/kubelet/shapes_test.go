@@ -109,7 +109,7 @@ const (
 // slowManifest is a pod that takes a while to stop, in two versions.
 func slowManifest(version string) string {
 	return manifest("slow", "terminationGracePeriodSeconds: 30", containers(container("main",
-		"echo "+version+" begins; trap 'echo asked; sleep 2; echo ends; exit 0' TERM; sleep 3600 & wait")))
+		"trap 'echo asked; sleep 2; echo ends; exit 0' TERM; echo "+version+" begins; sleep 3600 & wait")))
 }
 
 // words describe the state of a container: "running", "exited 0 Completed", or

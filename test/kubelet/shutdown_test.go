@@ -23,10 +23,11 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/cri/fakecri"
 )
 
-// recorder is a pod that records its SIGTERM in a file, and exits after so many seconds.
+// recorder is a pod that records its SIGTERM in the file signals, and exits after so many seconds. It
+// is in the file up when it would.
 func recorder(name string, priority int, seconds int) string {
 	return manifest(name, fmt.Sprintf("priority: %d", priority), "terminationGracePeriodSeconds: 30",
-		containers(container("main", fmt.Sprintf("trap 'echo %s >> WORLD/signals; sleep %d; exit 0' TERM; while true; do sleep 0.1; done", name, seconds))))
+		containers(container("main", fmt.Sprintf("trap 'echo %[1]s >> WORLD/signals; sleep %[2]d; exit 0' TERM; echo %[1]s >> WORLD/up; while true; do sleep 0.1; done", name, seconds))))
 }
 
 // wasShutDown checks a pod's final status (sh-9).
@@ -120,9 +121,11 @@ func TestPodsEndInOrderWhenTheMachineStops(t *testing.T) { // sh-5, sh-6, sh-7, 
 	w.put("dns", recorder("dns", 2_000_000_000, 0))
 	w.put("web", recorder("web", 0, 1))
 	w.start("--shutdown-on=http", "--shutdown-grace-period=80s", "--shutdown-grace-period-critical-pods=40s", "--shutdown-propagation=1s", "--v=4")
-	w.until("both are ready", func() error {
-		if pods := w.pods(); !runs(pods["web"]) || !runs(pods["dns"]) {
-			return fmt.Errorf("%v", lives(pods))
+	w.until("both are ready, and would notice", func() error {
+		pods := w.pods()
+		up, _ := os.ReadFile(filepath.Join(w.dir, "up"))
+		if !runs(pods["web"]) || !runs(pods["dns"]) || len(strings.Fields(string(up))) < 2 {
+			return fmt.Errorf("%v %q", lives(pods), up)
 		}
 		return nil
 	})

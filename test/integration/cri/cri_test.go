@@ -72,7 +72,7 @@ func TestIntegrationPodLifecycleOnContainerd(t *testing.T) {
 	mount := []v1.VolumeMount{{Name: "data", MountPath: "/data", SubPath: "made"}}
 	setup := script("setup", "echo ready > /data/setup; sleep 0.3")
 	setup.VolumeMounts = mount
-	web := script("web", `cat /data/setup; grep -c "$POD_IP" /etc/hosts; hostname; echo "$GREETING"; trap 'echo bye > /data/bye; exit 0' TERM; while true; do sleep 0.1; done`)
+	web := script("web", `trap 'echo bye > /data/bye; exit 0' TERM; cat /data/setup; grep -c "$POD_IP" /etc/hosts; hostname; echo "$GREETING"; while true; do sleep 0.1; done`)
 	web.VolumeMounts = mount
 	web.Env = []v1.EnvVar{
 		{Name: "POD_IP", ValueFrom: &v1.EnvVarSource{FieldRef: &v1.ObjectFieldSelector{FieldPath: "status.podIP"}}},
