@@ -5,9 +5,6 @@ package kubelet
 import (
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -30,16 +27,7 @@ func TestIntegrationContainersEndInOrderWhenTheMachineStops(t *testing.T) { // s
 	ends("deaf", 0, 2, ":")
 	w.start("--shutdown-on=http", "--shutdown-grace-period=160s", "--shutdown-grace-period-critical-pods=80s")
 	names := []string{"dns", "web", "deaf"}
-	w.until("all run, and would notice", func() error {
-		pods := w.pods()
-		up, _ := os.ReadFile(filepath.Join(w.dir, "up"))
-		for _, name := range names {
-			if !runs(pods[name]) || !strings.Contains(string(up), name) {
-				return fmt.Errorf("%v %q", lives(pods), up)
-			}
-		}
-		return nil
-	})
+	w.untilUp(names...)
 	answer, err := http.DefaultClient.Do(w.shutdownRequest(http.MethodPost, ""))
 	require.NoError(t, err)
 	require.NoError(t, answer.Body.Close())

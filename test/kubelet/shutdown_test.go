@@ -30,6 +30,21 @@ func recorder(name string, priority int, seconds int) string {
 		containers(container("main", fmt.Sprintf("trap 'echo %[1]s >> WORLD/signals; sleep %[2]d; exit 0' TERM; echo %[1]s >> WORLD/up; while true; do sleep 0.1; done", name, seconds))))
 }
 
+// untilUp waits until the pods run, and have set their traps: each is in the file up.
+func (w *world) untilUp(names ...string) {
+	w.t.Helper()
+	w.until("all run, and would notice", func() error {
+		pods := w.pods()
+		up, _ := os.ReadFile(filepath.Join(w.dir, "up"))
+		for _, name := range names {
+			if !runs(pods[name]) || !strings.Contains(string(up), name) {
+				return fmt.Errorf("%v %q", lives(pods), up)
+			}
+		}
+		return nil
+	})
+}
+
 // wasShutDown checks a pod's final status (sh-9).
 func wasShutDown(t *testing.T, pod v1.Pod) {
 	t.Helper()
@@ -121,14 +136,7 @@ func TestPodsEndInOrderWhenTheMachineStops(t *testing.T) { // sh-5, sh-6, sh-7, 
 	w.put("dns", recorder("dns", 2_000_000_000, 0))
 	w.put("web", recorder("web", 0, 1))
 	w.start("--shutdown-on=http", "--shutdown-grace-period=80s", "--shutdown-grace-period-critical-pods=40s", "--shutdown-propagation=1s", "--v=4")
-	w.until("both are ready, and would notice", func() error {
-		pods := w.pods()
-		up, _ := os.ReadFile(filepath.Join(w.dir, "up"))
-		if !runs(pods["web"]) || !runs(pods["dns"]) || len(strings.Fields(string(up))) < 2 {
-			return fmt.Errorf("%v %q", lives(pods), up)
-		}
-		return nil
-	})
+	w.untilUp("dns", "web")
 	post := func(method, header string) int {
 		req := w.shutdownRequest(method, "")
 		if header != "" {
